@@ -1,6 +1,7 @@
-"""Mechanisms of other packages, found by passing the object itself.
+"""Adapters that turn objects of other packages into mechanisms.
 
-No file here imports another package: its objects only exist where it is imported.
+An object is recognised by its class. No module here imports another package, because an object
+exists only after its package was imported.
 
 Example:
     >>> import numpy as np
@@ -50,7 +51,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """List the public names of the package. The names that it imports are not listed."""
     return [*__all__]
 
 
@@ -69,22 +70,24 @@ _ADAPTED_CLASSES: tuple[tuple[str, str, type[Adapter]], ...] = (
     ("torch.distributions.distribution", "Distribution", TorchNoise),
     ("torch.nn.modules.module", "Module", TorchModule),
 )
-"""Module and name of a class, and the adapter that makes a mechanism of its instances."""
+"""Module and name of a class, and the adapter for its instances."""
 
 _SCIPY_FAMILIES = (
     ("scipy.stats._distn_infrastructure", "rv_generic"),
     ("scipy.stats._multivariate", "multi_rv_generic"),
 )
-"""Distributions of scipy without parameters: they can be called, and make one with them."""
+"""Families of scipy distributions without parameters. They are callables that return a
+distribution."""
 
 
 def adapt(obj: Any) -> Any:
-    """Convert an object of another package to a mechanism, or None if that is not possible.
+    """Convert an object of another package to a mechanism, or return None if this is not possible.
 
-    Some of these objects can be called, but not as `(x, size, rng)`: ask here first. A torch
-    module whose `forward` cannot be called with one argument is a mechanism already, or none.
+    Some of these objects can be called, but not as `(x, size, rng)`, so use this function first. A
+    torch module is adapted only if its `forward` can be called with one argument.
 
-    An object with a method `as_mechanism()` is what that returns, such as an encoder of texts.
+    For an object with a method `as_mechanism()`, such as a text encoder, the result of this method
+    is returned.
 
     Args:
         obj: any object.
@@ -92,11 +95,11 @@ def adapt(obj: Any) -> Any:
     Returns:
         An adapter `(x, size, rng) -> outputs` for a measurement of OpenDP or tmlt-core, a mechanism
         or a model of diffprivlib, noise of python-dp or pipeline-dp, a client of pure-ldp or
-        ldp-toolbox, a distribution of scipy or torch (additive noise) or a torch module, or None
-        for the rest.
+        ldp-toolbox, a distribution of scipy or torch (additive noise) or a torch module. None for
+        other objects.
 
     Raises:
-        TypeError: if it is a family of scipy's distributions, without parameters.
+        TypeError: if the object is a family of scipy distributions, without parameters.
 
     Example:
         >>> from scipy import stats
@@ -118,7 +121,7 @@ def adapt(obj: Any) -> Any:
 
 
 def _is_of_class(obj: Any, place: str, name: str) -> bool:
-    """Return True for an instance of a class of another package, which is imported then."""
+    """Return True for an instance of a class of another package, if that package is imported."""
     kind = imported_attribute(place, name)
     return isinstance(kind, type) and isinstance(obj, kind)
 
@@ -129,6 +132,6 @@ def _takes_one_argument(module: Any) -> bool:
     except TypeError:
         return False
     except ValueError:
-        # No signature, no objection.
+        # Without a signature, the call is assumed to be possible.
         return True
     return True

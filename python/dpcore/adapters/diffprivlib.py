@@ -1,4 +1,4 @@
-"""diffprivlib's mechanisms as mechanisms."""
+"""Adapter for the mechanisms of diffprivlib."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from .scipy import Adapter, pure_epsilon, unwrap_scalar
 _INTEGER_FAMILIES = {"Geometric", "GaussianDiscrete"}
 _NUMERIC_FAMILIES = {"Laplace", "Gaussian", "Uniform"} | _INTEGER_FAMILIES
 _CATEGORICAL_FAMILIES = {"Binary", "ExponentialCategorical"}
-"""Families of diffprivlib by class name, subclasses included: on integers, on numbers, and on
-categories any two of which are neighbours."""
+"""Families of diffprivlib by class name, including subclasses: on integers, on numbers, and on
+categories. Any two categories are neighbours."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DiffPrivLib(Adapter):
-    """A mechanism of diffprivlib, whose `randomise` is called once for every output.
+    """A mechanism of diffprivlib, whose `randomise` is called once per output.
 
-    It draws as it ships: from the operating system, or from the `random_state` it was built with.
-    Neither is seeded from `rng`, so such an audit cannot be repeated from its seed. An array of
-    one entry is passed on as the plain number in it.
+    The mechanism uses its own randomness: the operating system, or the `random_state` of its
+    constructor. Neither is seeded from `rng`, so the seed of an audit does not repeat it. An array
+    of one entry is passed on as a plain number.
 
-    `stated` is the object's own epsilon and delta, for inputs that differ by its sensitivity. It
-    is a `claim` only where an audit can tell which inputs that means: numbers at most
-    `sensitivity` apart, or categories. Mechanisms whose input is fixed when they are built
-    (`Exponential`) or whose output is a function (`Vector`) want `dpcore.repeat` around a
-    function that builds, or evaluates, them.
+    `stated` is the mechanism's own epsilon and delta, for inputs that differ by its sensitivity. It
+    becomes a `claim` only if an audit can identify these inputs: numbers at most `sensitivity`
+    apart, or categories. Some mechanisms fix their input in the constructor (`Exponential`) or
+    return a function (`Vector`). Use `dpcore.repeat` for them, with a function that constructs or
+    evaluates the mechanism.
 
     Args:
         mechanism: an instance of a class in `diffprivlib.mechanisms`, or of a transformer.
-        catch: a class of exceptions, or several, that are outcomes; see `dpcore.repeat`.
+        catch: one or more exception classes that count as outcomes; see `dpcore.repeat`.
 
     Source:
         Holohan, Braghin, Mac Aonghusa and Levacher (2019), Diffprivlib.
 
     Example:
-        A mechanism is found by itself, and states what it claims::
+        A mechanism is recognised automatically, and states its own claim::
 
             from diffprivlib.mechanisms import Binary, Laplace
 
@@ -66,7 +66,7 @@ class DiffPrivLib(Adapter):
 
     @property
     def _root(self) -> Any:
-        """The mechanism inside a chain of transformers."""
+        """Mechanism inside a chain of transformers."""
         root = self.mechanism
         while not has_all(root, "epsilon") and has_all(root, "parent"):
             root = root.parent
@@ -77,35 +77,35 @@ class DiffPrivLib(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) that the mechanism was built with."""
+        """Epsilon and delta of the mechanism's constructor."""
         root = self._root
         return float(root.epsilon), float(root.delta)
 
     @property
     def claim(self) -> float | None:
-        """The epsilon of a mechanism on numbers or categories that has delta 0; else None."""
+        """Epsilon of a mechanism on numbers or categories with delta 0, or None for others."""
         is_supported = self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
         return pure_epsilon(self.stated) if is_supported else None
 
     @property
     def norm(self) -> str | None:
-        """The norm "l1" for mechanisms on one number, or None for the rest."""
+        """Norm "l1" for mechanisms on one number, or None for others."""
         return "l1" if self._is(_NUMERIC_FAMILIES) else None
 
     @property
     def sensitivity(self) -> float | None:
-        """The distance of two inputs in the claim, or None if they are not numbers."""
+        """Distance of two inputs in the claim, or None if inputs are not numbers."""
         return float(self.mechanism.sensitivity) if self._is(_NUMERIC_FAMILIES) else None
 
     def default_pair(self) -> Pair:
         """Return two inputs at the distance of the claim.
 
         Returns:
-            The two values of a `Binary`; numbers at the sensitivity, shape `(1,)`, from the lower
-            bound up where there is one.
+            The two values of a `Binary`. For other mechanisms, two numbers whose distance is the
+            sensitivity, shape `(1,)`, starting at the lower bound if there is one.
 
         Raises:
-            ValueError: if the mechanism is of another kind.
+            ValueError: if the mechanism is of another type.
         """
         inner = self.mechanism
         if self._is({"Binary"}):
@@ -125,18 +125,18 @@ class DiffPrivLib(Adapter):
         return f"DiffPrivLib({self.mechanism!r})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Randomise `x` `size` times.
+        """Call `randomise` on `x` `size` times.
 
         Args:
             x: a value that the mechanism accepts, or an array with one number in it.
             size: number of outputs.
-            rng: not used: the mechanism has its own generator.
+            rng: not used, because the mechanism has its own generator.
 
         Returns:
             Outputs of shape `(size,)`, or `(size, dim)` for vectors; an object array for strings.
 
         Raises:
-            ValueError: if the answers have several shapes.
+            ValueError: if the outputs have different shapes.
         """
         randomise, value = self.mechanism.randomise, unwrap_scalar(x)
         answers, catch = AnswerKeeper(repr(self)), catch_of(self.catch)
@@ -144,11 +144,11 @@ class DiffPrivLib(Adapter):
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes, Any]]:
-        """Pickle the mechanism without the system's entropy source, which has no state.
+        """Pickle the mechanism without the operating system's entropy source, which has no state.
 
         Raises:
-            TypeError: if the mechanism has a `random_state`: every copy would repeat the draws of
-                the others, and an audit would count them as independent.
+            TypeError: if the mechanism has a `random_state`. Copies would repeat the same draws,
+                but an audit would count them as independent.
         """
         buffer = io.BytesIO()
         _MechanismPickler(buffer).dump(self.mechanism)

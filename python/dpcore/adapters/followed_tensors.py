@@ -1,8 +1,9 @@
-"""Tensors of torch that noise entered: their storages have traced numbers as shadows.
+"""Tracing of noise through torch tensors, by shadows of their storages.
 
-A tensor stays a tensor. Its storage has a shadow: a traced array with one entry for each number of
-the storage. Views share the storage and so the shadow, and an operation in place changes both. A
-function mode of torch sees every function of torch that is called.
+The code under trace works with ordinary tensors. A storage that contains noise has a shadow: a
+traced array with one entry for each number of the storage. Views share the storage and therefore
+also the shadow. An in-place operation changes both. A function mode of torch observes all calls of
+torch functions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SILENT: Final = frozenset((
     "new_full", "is_tensor", "has_names", "_is_view", "is_inference", "is_set_to",
     "register_post_accumulate_grad_hook", "set_", "_has_compatible_shallow_copy_type",
 ))  # fmt: skip
-"""Functions that read no number of a tensor."""
+"""Functions that do not read the numbers of a tensor."""
 
 _MOVING: Final = frozenset((
     "view", "reshape", "view_as", "reshape_as", "expand", "expand_as", "transpose", "t",
@@ -39,7 +40,7 @@ _MOVING: Final = frozenset((
     "__deepcopy__", "cpu", "ravel", "broadcast_to", "adjoint", "as_strided", "unfold",
     "pin_memory",
 ))  # fmt: skip
-"""Functions whose results hold entries of their arguments, at other places."""
+"""Functions whose results contain entries of their arguments, at other positions."""
 
 _CASTING: Final = frozenset(("to", "float", "double", "type", "type_as"))
 """Functions that return the same numbers in another type."""
@@ -50,7 +51,7 @@ _BASES: Final = {
     "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div", "radd": "add", "rmul": "mul",
     "idiv": "div", "absolute": "abs", "less": "lt", "greater": "gt",
 }  # fmt: skip
-"""Functions of torch under other names."""
+"""Alternative names of torch functions."""
 
 _LAWS: Final = {"randn": "normal", "randn_like": "normal", "normal": "normal",
                 "normal_": "normal", "exponential_": "exponential"}  # fmt: skip
@@ -59,7 +60,7 @@ _RANDOM: Final = frozenset((
     "bernoulli_", "uniform_", "random_", "cauchy_", "geometric_", "log_normal_", "poisson",
     "binomial", "gumbel_softmax", "rrelu", "rrelu_", "_standard_gamma", "_sample_dirichlet",
 ))  # fmt: skip
-"""Draws without a law here: all runs with the same noise take the same bits."""
+"""Draws from laws that are not traced. All runs with the same noise use the same bits for them."""
 
 
 def _add_scaled(left: Any, right: Any, alpha: float = 1.0, sign: int = 1) -> Any:
@@ -111,16 +112,16 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
     "clamp": lambda form, min=None, max=None: form.clip(min, max),
     "clip": lambda form, min=None, max=None: form.clip(min, max),
 }
-"""Functions on traced arrays, by the names of those of torch."""
+"""Functions on traced arrays, by the names of the corresponding torch functions."""
 
 _SIMPLE_TYPES: Final = frozenset((int, float, bool, str, type(None)))
 _DERIVED: Final = frozenset({"mul", "div", "matmul", "rmatmul", "abs", "lerp", "clamp", "clip"})
-"""Functions whose derivative depends on the numbers."""
+"""Functions whose derivative depends on the numbers of the tensors."""
 
 
 @dataclass(slots=True)
 class _FollowedStorage:
-    """A storage, kept alive, with its numbers as a tensor and an array, and their shadow."""
+    """A storage that is kept alive, with its numbers as a tensor and an array, and its shadow."""
 
     storage: Any
     numbers: Any
@@ -129,11 +130,11 @@ class _FollowedStorage:
 
 
 class TensorFollower:
-    """The traced storages of one run, and what functions of torch do to them.
+    """Traced storages of one run, and the effects of torch functions on them.
 
     Args:
         run: the traced run.
-        draw: the function that draws noise of a law.
+        draw: function that draws noise of a law.
     """
 
     def __init__(self, run: Any, draw: Draw) -> None:
@@ -142,7 +143,7 @@ class TensorFollower:
         self.storages: dict[int, _FollowedStorage] = {}
         self.has_own_seed = False
 
-    # Storages.
+    # Functions for storages.
 
     def is_tensor(self, value: Any) -> bool:
         """Return True for a tensor."""
@@ -168,16 +169,16 @@ class TensorFollower:
         return self.storages.get(tensor.untyped_storage().data_ptr())
 
     def _find_places(self, tensor: Any, count: int) -> Any:
-        """Return the places of a tensor's entries in its storage, or None for all in order."""
+        """Return the positions of a tensor's entries in its storage, or None for all in order."""
         if tensor.numel() == count and tensor.is_contiguous():
             return None
-        # By numpy: within `grad`, torch would make a tensor that has no storage.
+        # numpy is used, because torch would make a tensor without storage inside `grad`.
         places = np.arange(count)[tensor.storage_offset() :]
         strides = [places.itemsize * step for step in tensor.stride()]
         return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
 
     def get_form(self, tensor: Any) -> Any:
-        """Return a tensor as a traced array, or a plain one."""
+        """Return a tensor as a traced array, or as a plain array if it is not traced."""
         entry = self.get_entry(tensor)
         if entry is None:
             return _to_floats(tensor)
@@ -186,7 +187,7 @@ class TensorFollower:
         return flat if flat.shape == tuple(tensor.shape) else flat.reshape(tuple(tensor.shape))
 
     def set_form(self, tensor: Any, form: Any) -> None:
-        """Give the entries of a tensor, which has the values already, their traced numbers."""
+        """Set the traced numbers of a tensor, which has the plain values already."""
         entry = self.get_entry(tensor)
         if entry is None and not _is_traced(form):
             return
@@ -217,7 +218,7 @@ class TensorFollower:
         entry.shadow = _copy_with_parts(shadow, values.copy(), *shadow.form)
 
     def read_tensor(self, tensor: Any, name: str) -> None:
-        """Record a reading of a tensor, whose numbers are those of x from then on."""
+        """Record that a tensor was read. From then on, it has the numbers of the run on x."""
         entry = self.get_entry(tensor)
         if entry is None:
             return
@@ -232,15 +233,15 @@ class TensorFollower:
         if entry.array is None:
             entry.numbers.copy_(self.torch.from_numpy(np.array(values)))
         else:
-            # numpy writes past the versions of autograd and the levels of `grad` and `vmap`.
+            # numpy bypasses the version counters of autograd and the levels of `grad` and `vmap`.
             entry.array[...] = values
         if not _is_traced(shadow):
             self.storages.pop(entry.storage.data_ptr(), None)
 
-    # Functions.
+    # Calls of torch functions.
 
     def call_function(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Call a function of torch, and follow the noise of its arguments."""
+        """Call a torch function, and trace the noise of its arguments."""
         items = _list_items(args, named)
         if any(map(_is_traced, items)):
             args, named = (self._accept_arrays(part) for part in (args, named))
@@ -279,7 +280,7 @@ class TensorFollower:
         return function(*args, **named)
 
     def _accept_arrays(self, values: Any) -> Any:
-        """Turn traced arrays of numpy among arguments into tensors."""
+        """Convert traced numpy arrays among the arguments to tensors."""
         if isinstance(values, dict):
             return {key: self._accept_arrays(value) for key, value in values.items()}
         if type(values) in (tuple, list):
@@ -287,7 +288,7 @@ class TensorFollower:
         return self.make_tensor(values, None, None) if _is_traced(values) else values
 
     def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
-        """Make a tensor of a traced array."""
+        """Convert a traced array to a tensor."""
         value = np.array(form.value if _is_traced(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
         self.set_form(tensor, form)
@@ -308,7 +309,7 @@ class TensorFollower:
         return self.make_tensor(form, options["dtype"] or source.dtype, options["device"])
 
     def _call_each(self, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Apply a function on lists of tensors to one after the other."""
+        """Apply a function to the tensors of lists, one after another."""
         function = getattr(self.torch.Tensor, name)
         results = []
         for place in range(len(args[0])):
@@ -359,7 +360,7 @@ class TensorFollower:
         if not all(self.is_tensor(part) for part in results):
             return result if isinstance(result, str) else NotImplemented
         if all(self.get_entry(part) is not None for part in results):
-            # Views share a storage that is followed.
+            # Views share a storage that is traced already.
             return result
         if not all(part.is_floating_point() for part in results):
             return NotImplemented
@@ -388,7 +389,7 @@ class TensorFollower:
     def _compute(
         self, function: Any, base: str, args: Any, named: dict[str, Any], is_inplace: bool
     ) -> Any:
-        """Call a function of torch, and the one on traced arrays of the same name."""
+        """Call a torch function, and the function on traced arrays with the same name."""
         tensors = [t for t in _list_items(args, named) if self.is_tensor(t)]
         if any(not t.is_floating_point() and self.get_entry(t) is not None for t in tensors):
             return NotImplemented
@@ -406,7 +407,7 @@ class TensorFollower:
         result = function(*args, **named)
         target = args[0] if is_inplace else result
         if not _is_traced(form):
-            # A reading or a comparison: the outcome is that of x.
+            # The result of a reading or a comparison is the result of the run on x.
             self._write_outcome(target, form)
             return result
         shape = tuple(target.shape)
@@ -419,16 +420,16 @@ class TensorFollower:
             target.detach().copy_(values.reshape(target.shape))
         self.set_form(target, _to_floats(target))
 
-    # Draws.
+    # Draws of noise.
 
     def draw_noise(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Draw noise that has a law, as a new tensor or into one."""
+        """Draw noise with a known law, as a new tensor or into an existing one."""
         names = dict(named)
         generator = names.pop("generator", None)
         if self.is_own_seed(generator):
             return function(*args, **named)
         loc, scale = _read_parameters(name, args, names)
-        # The function itself determines shape, type and device.
+        # The original function determines shape, type and device.
         target = args[0] if name.endswith("_") else function(*args, **names).detach()
         for value in (loc, scale):
             self.read_tensor(value, "parameter")
@@ -441,7 +442,7 @@ class TensorFollower:
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
         """Draw noise of a law as a new tensor."""
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
-        # The mode does not see what happens here.
+        # The function mode must not observe these calls.
         with self.torch._C.DisableTorchFunction():
             target = self.torch.empty(tuple(shape), dtype=dtype)
             self._fill(target, self.draw(self.run, law, loc, scale, tuple(shape)))
@@ -457,7 +458,7 @@ class TensorFollower:
             self.set_form(target, values)
 
     def fix_draw(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Draw what has no law here, with the same bits in all runs."""
+        """Draw from a law that is not traced, with the same bits in all runs."""
         if self.is_own_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _list_items(args, named):
@@ -474,13 +475,13 @@ class TensorFollower:
         return value
 
     def is_own_seed(self, generator: Any) -> bool:
-        """Return True for a draw that a fixed seed determines. It has no noise."""
+        """Return True if a fixed seed determines the draw, so that it is not noise."""
         if generator is None:
             return self.has_own_seed
         return generator.initial_seed() not in self.run.issued_seeds
 
     def seed_global(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
-        """Seed the global generator: a seed that the run did not issue fixes what follows."""
+        """Seed the global generator. After a seed that the run did not issue, draws are fixed."""
         value = int(next(iter((*args, *named.values())), 0))
         self.has_own_seed = self.has_own_seed or value not in self.run.issued_seeds
         return function(*args, **named)
@@ -498,7 +499,7 @@ def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, 
 
 
 def _is_traced(value: Any) -> bool:
-    """Return True for a traced array: it has a form with at least one term."""
+    """Return True for a traced array with at least one noise term."""
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
@@ -507,7 +508,7 @@ def _copy_with_parts(shadow: Any, values: Any, plain: Any, ids: Any, weights: An
 
 
 def _to_floats(tensor: Any, keep: bool = False) -> Any:
-    """Return the numbers of a tensor; with `keep` in its own precision, where numpy has it."""
+    """Return the numbers of a tensor; with `keep`, in its own precision if numpy has it."""
     plain = tensor.detach().cpu()
     if keep and str(plain.dtype) in ("torch.float32", "torch.float64"):
         return plain.numpy()
@@ -521,7 +522,7 @@ def _is_simple(key: Any) -> bool:
 
 
 def _list_items(*values: Any) -> list[Any]:
-    """List what is inside tuples, lists and mappings, numbers and texts left out."""
+    """List the items inside tuples, lists and mappings, without numbers and texts."""
     items: list[Any] = []
     for value in values:
         kind = type(value)
@@ -538,7 +539,7 @@ def _make_mode(follower: TensorFollower) -> Any:
     from torch.overrides import TorchFunctionMode
 
     class FollowingMode(TorchFunctionMode):  # type: ignore[misc]
-        """The function mode that follows noise."""
+        """Function mode that traces noise."""
 
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -565,13 +566,13 @@ def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
     torch = imported_module("torch")
     run.tensors = TensorFollower(run, draw)
     with torch.random.fork_rng(devices=[]), _make_mode(run.tensors):
-        # What is drawn past the mode has other bits in each run.
+        # Draws that the mode does not observe get different bits in each run.
         torch.default_generator.manual_seed(run.serial)
         yield
 
 
 def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
-    """Return a context in which the noise of torch is followed, if torch is loaded."""
+    """Return a context in which torch noise is traced, if torch is loaded."""
     if imported_module("torch") is None:
         return nullcontext()
     return _enter_follower(run, draw)
@@ -582,7 +583,7 @@ def _get_follower(run: Any) -> TensorFollower | None:
 
 
 def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
-    """List the functions of torch that its function mode does not see."""
+    """List the torch functions that its function mode does not observe, with replacements."""
     torch = imported_module("torch")
     if torch is None:
         return []

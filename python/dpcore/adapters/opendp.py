@@ -1,4 +1,4 @@
-"""OpenDP measurements as mechanisms."""
+"""Adapter for OpenDP measurements."""
 
 from __future__ import annotations
 
@@ -24,55 +24,55 @@ _NORM_METRICS = {
     "LInfDistance": "linf",
     "AbsoluteDistance": "l1",
 }
-"""Input metrics that are norms; in one entry all norms are one."""
+"""Input metrics that are norms. For a single entry, all norms are equal."""
 
 _SHOWN_BY = {
     "MaxDivergence": "stated",
     "Approximate(MaxDivergence)": "stated",
     "ZeroConcentratedDivergence": "curve",
 }
-"""Attributes that hold what a privacy map states, by its measure."""
+"""Attributes that show the statement of a privacy map, by its measure."""
 
 _NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
     "L1Distance": ((L1, 1.0),),
     "L2Distance": ((L2, 1.0),),
     "LInfDistance": ((Linf, 1.0),),
     "AbsoluteDistance": ((L1, 1.0), (L2, 1.0), (Linf, 1.0)),
-    # A replaced record is one that is removed and one that is added.
+    # A replaced record counts as one removed and one added record.
     "SymmetricDistance": ((AddRemove, 1.0), (Replace, 2.0)),
     "InsertDeleteDistance": ((AddRemove, 1.0), (Replace, 2.0)),
     "ChangeOneDistance": ((Replace, 1.0),),
     "HammingDistance": ((Replace, 1.0),),
     "DiscreteDistance": ((Replace, 1.0),),
 }
-"""By input metric: relations, and how far apart in it neighbours are for each unit of `most`."""
+"""For each input metric: relations, and the distance of their neighbours per unit of `most`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpenDP(Adapter):
-    """An OpenDP `Measurement`, invoked once for every output.
+    """An OpenDP `Measurement`, invoked once per output.
 
-    OpenDP draws from the operating system and cannot be seeded: such an audit cannot be repeated
-    from its seed. What `x` is follows from the measurement's input domain. Arrays become lists
-    for a domain of vectors and plain numbers for one of scalars, whole numbers becoming ints
-    where the domain has them (a `Pair` stores lists of numbers as float64); anything else is
-    passed on as it is.
+    OpenDP draws from the operating system and cannot be seeded, so the seed of an audit does not
+    repeat it. `x` is converted for the input domain of the measurement: arrays become lists for a
+    domain of vectors and plain numbers for a domain of scalars. Whole numbers become ints if the
+    domain contains ints (a `Pair` stores lists of numbers as float64). Other inputs are passed on
+    unchanged.
 
     Args:
         measurement: the measurement.
-        d_in: distance of the two inputs in the measurement's input metric; with it, `stated` is
-            what `measurement.map(d_in)` says, if that is an epsilon or an (epsilon, delta), and
-            `curve` is its `claims.ZCDP`, if that is a rho.
-        catch: a class of exceptions, or several, that are outcomes; see `dpcore.repeat`.
-        ask: function of the queryable that an interactive measurement returns, which asks it and
-            returns the output. Defaults to none: the output is what the measurement returns.
+        d_in: distance of the two inputs in the input metric of the measurement. If it is given,
+            `stated` is the value of `measurement.map(d_in)` if that is an epsilon or an (epsilon,
+            delta). `curve` is the `claims.ZCDP` of that value if it is a rho.
+        catch: one or more exception classes that count as outcomes; see `dpcore.repeat`.
+        ask: function that takes the queryable of an interactive measurement, queries it and
+            returns the output. Defaults to none: the output is the value of the measurement.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
 
     Example:
-        A measurement is found by itself; its claim needs to know which inputs are neighbours, or
-        how far apart they are in its own metric::
+        A measurement is recognised automatically. Its claim requires a neighbour relation, or a
+        distance in its input metric::
 
             import opendp.prelude as dp
 
@@ -95,7 +95,7 @@ class OpenDP(Adapter):
 
     @property
     def claim_advice(self) -> str:
-        """Advice on a claim from the privacy map: the relation that its metric knows."""
+        """Advice on a claim from the privacy map, with a relation that suits its metric."""
         measure = str(self.measurement.output_measure)
         if measure not in _SHOWN_BY or self._metric not in _NEIGHBOUR_RELATIONS:
             fix = "opendp.prelude.c.make_fix_delta(measurement, 1e-5) states an epsilon and a delta"
@@ -115,19 +115,19 @@ class OpenDP(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The value of the privacy map at `d_in`: (epsilon, 0) or (epsilon, delta), else None."""
+        """Value of the privacy map at `d_in`: (epsilon, 0) or (epsilon, delta), or else None."""
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
             return None
         stated_loss = self.measurement.map(self.d_in)
         if isinstance(stated_loss, tuple):
             return float(stated_loss[0]), float(stated_loss[1])
-        # A curve of (epsilon, delta) is no one statement.
+        # A curve of (epsilon, delta) is not a single statement.
         return (float(stated_loss), 0.0) if isinstance(stated_loss, (int, float)) else None
 
     @property
     def curve(self) -> ZCDP | None:
-        """The zCDP that the privacy map states at `d_in`, if it is a map to a finite rho."""
+        """Curve of the privacy map at `d_in`, if the map returns a finite rho, or else None."""
         if self.d_in is None or _SHOWN_BY.get(str(self.measurement.output_measure)) != "curve":
             return None
         rho = float(self.measurement.map(self.d_in))
@@ -135,12 +135,12 @@ class OpenDP(Adapter):
 
     @property
     def norm(self) -> str | None:
-        """The norm that the input metric is, or None."""
+        """Norm of the input metric, or None if it is not a norm."""
         return _NORM_METRICS.get(self._metric)
 
     @property
     def sensitivity(self) -> float | None:
-        """The distance of two inputs in the claim, where the metric is a norm; else None."""
+        """Distance of two inputs in the claim, if the metric is a norm. Otherwise None."""
         return None if self.d_in is None or self.norm is None else float(self.d_in)
 
     @property
@@ -148,20 +148,20 @@ class OpenDP(Adapter):
         return str(self.measurement.input_metric).partition("(")[0]
 
     def speaking_of(self, neighbour: Any) -> OpenDP:
-        """Return the measurement with the distance of a relation's neighbours as its `d_in`.
+        """Return the measurement with `d_in` set to the distance of a relation's neighbours.
 
         Args:
             neighbour: a relation of `dpcore.pairs`.
 
         Returns:
-            A mechanism whose `stated` is the answer of the privacy map for these neighbours.
+            A mechanism whose `stated` is the value of the privacy map for these neighbours.
 
         Raises:
-            ValueError: if the relation does not describe a distance in the input metric, or another
-                distance than `d_in`.
+            ValueError: if the relation does not define a distance in the input metric, or its
+                distance differs from `d_in`.
 
         Example:
-            The farthest that two neighbours are apart in the measurement's own metric::
+            The largest distance of two neighbours in the input metric of the measurement::
 
                 dpcore.adapters.OpenDP(laplace).speaking_of(dpcore.pairs.L1(1.0)).d_in  # 1.0
         """
@@ -174,7 +174,7 @@ class OpenDP(Adapter):
             raise about(invalid("neighbour", requirement, neighbour), "neighbour")
         farthest = neighbour.most * shares[0]
         if not str(self.measurement.input_distance_type).startswith("f"):
-            # Whole numbers at most 1.5 apart are at most 1 apart.
+            # Whole numbers that are at most 1.5 apart are at most 1 apart.
             farthest = math.floor(farthest)
         if self.d_in is not None and self.d_in != farthest:
             requirement = f"d_in = {self.d_in!r} of the measurement, or left away"
@@ -187,18 +187,18 @@ class OpenDP(Adapter):
         return f"OpenDP({shown})" if self.d_in is None else f"OpenDP({shown}, d_in={self.d_in!r})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Invoke the measurement `size` times on `x`.
+        """Invoke the measurement on `x` `size` times.
 
         Args:
             x: a member of the input domain, or an array of its numbers.
             size: number of outputs.
-            rng: not used: OpenDP has its own entropy.
+            rng: not used, because OpenDP has its own entropy source.
 
         Returns:
             Outputs of shape `(size,)` or `(size, dim)`; an object array for strings.
 
         Raises:
-            ValueError: if the answers have several shapes.
+            ValueError: if the outputs have different shapes.
         """
         measurement, ask = self.measurement, self.ask
         release = measurement if ask is None else lambda value: ask(measurement(value))
@@ -208,7 +208,7 @@ class OpenDP(Adapter):
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Rebuild from OpenDP's own serialisation, with the features that are enabled here."""
+        """Pickle the measurement by OpenDP's serialisation, with the enabled features."""
         mod = import_module("opendp.mod")
         return _rebuild_measurement, (
             mod.serialize(self.measurement),
@@ -237,7 +237,7 @@ def _convert_argument(x: Any, carrier: str) -> Any:
 
 
 def _convert_exactly(value: Any, kind: str) -> Any:
-    """Convert a whole number to the int, float or bool of the domain, without any rounding."""
+    """Convert a whole number to the int, float or bool of the domain, without rounding."""
     if isinstance(value, int) and kind[0] == "f" and abs(value) <= 2**53:
         return float(value)
     if isinstance(value, float) and value.is_integer() and kind[0] in "iu":

@@ -1,4 +1,4 @@
-"""scipy's distributions as additive noise; statements of all adapters beyond a mechanism's."""
+"""Adapter for scipy distributions as additive noise, and the base class of all adapters."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from ..streams import check_size
 
 
 class Adapter(Shown):
-    """A mechanism `(x, size, rng) -> outputs` around an object of another package.
+    """A mechanism `(x, size, rng) -> outputs` that wraps an object of another package.
 
-    The object's own code draws: an adapter never replaces its samplers or its generator.
+    The code of the object draws the outputs. An adapter never replaces its samplers or its
+    generator.
 
     Attributes:
-        reproducible: True if the outputs follow from `rng`, so that an audit's seed repeats it.
-            Without, the draws are as independent and the bound as valid, but no seed gives the
-            same counts twice.
-        thread_safe: True if several threads may draw at once.
-        default_trials: counted draws on each side of a `dp_audit` without `trials`; None
-            is its usual number. It never depends on a clock.
-        wrapped: what the first field holds, and its methods, one of which it has.
+        reproducible: True if the outputs depend only on `rng`, so that the seed of an audit repeats
+            it. If False, the draws are still independent and the bound is valid, but no seed
+            repeats the counts.
+        thread_safe: True if several threads may draw at the same time.
+        default_trials: number of counted draws per side of a `dp_audit` without `trials`. None
+            means the usual number. It never depends on a clock.
+        wrapped: description of the first field, followed by names of methods, at least one of which
+            it must have.
     """
 
     __slots__ = ()
@@ -40,7 +42,7 @@ class Adapter(Shown):
     wrapped: ClassVar[tuple[str, ...]] = ("an object of another package",)
 
     def __post_init__(self) -> None:
-        """Check that the object is of the other package."""
+        """Check that the object belongs to the other package."""
         name, (requirement, *methods) = self.__match_args__[0], self.wrapped  # type: ignore[attr-defined]
         value = getattr(self, name)
         if isinstance(value, type) or not any(has_all(value, method) for method in methods):
@@ -49,31 +51,31 @@ class Adapter(Shown):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) that the object states itself, or None."""
+        """The (epsilon, delta) that the object itself states, or None."""
         return None
 
     @property
     def claim(self) -> float | None:
-        """The epsilon that the object claims with delta 0, or None.
+        """Epsilon that the object claims with delta 0, or None.
 
-        A statement with delta above 0 is no such claim: tested with delta 0 it would be refuted
-        although it is true. Pass `stated` as claim= and delta= then.
+        A statement with delta above 0 is not such a claim. Tested with delta 0, it would be refuted
+        although it is true. Pass `stated` as claim= and delta= in this case.
         """
         return pure_epsilon(self.stated)
 
     @property
     def claim_advice(self) -> str:
-        """Advice on the claim that the object makes; empty where none is needed."""
+        """Advice on the claim of the object. Empty if no advice is needed."""
         return ""
 
     @property
     def name(self) -> str:
-        """The name of the mechanism in reports."""
+        """Name of the mechanism in reports."""
         return repr(self)
 
 
 def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
-    """Return the epsilon of a statement with delta 0 if it is finite; else None."""
+    """Return the epsilon of a statement if its delta is 0 and epsilon is finite, or else None."""
     if stated is None:
         return None
     epsilon, delta = stated
@@ -81,12 +83,12 @@ def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
 
 
 def read_numbers(x: Any) -> npt.NDArray[Any]:
-    """Read the input of additive noise as an array of real numbers of any shape."""
+    """Convert the input of additive noise to an array of real numbers of any shape."""
     return numeric("x", "an array of real numbers", list_to_floats(x))
 
 
 def unwrap_scalar(x: Any) -> Any:
-    """Return the Python value in an array or list of one number; anything else is unchanged."""
+    """Return the Python value in an array or list of one number; return other values unchanged."""
     if type(x) in (list, tuple) and len(x) == 1 and isinstance(x[0], (int, float, np.generic)):
         return unwrap_scalar(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
@@ -96,14 +98,14 @@ def unwrap_scalar(x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScipyNoise(Adapter):
-    """Additive noise ``x + s`` with s from a distribution of scipy.
+    """Additive noise ``x + s`` with s from a scipy distribution.
 
-    Every entry of x gets a draw of its own; parameters that are arrays of the shape of x give
-    every entry its own law. A multivariate distribution draws the whole vector at once.
+    Each entry of x gets a separate draw. Parameters that are arrays of the shape of x give each
+    entry its own distribution. A multivariate distribution draws the whole vector at once.
 
     Args:
-        distribution: a frozen distribution such as `scipy.stats.laplace(scale=2.0)`, univariate
-            or multivariate, or an object of the newer kind such as `scipy.stats.Normal()`.
+        distribution: a frozen distribution such as `scipy.stats.laplace(scale=2.0)`, univariate or
+            multivariate, or an object of the newer interface such as `scipy.stats.Normal()`.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006) for additive noise.
@@ -133,7 +135,7 @@ class ScipyNoise(Adapter):
             arguments = [repr(value) for value in frozen.args]
             arguments += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
             return f"ScipyNoise({frozen.dist.name}({', '.join(arguments)}))"
-        # The newer kind has a readable str; frozen objects of a multivariate family have not.
+        # Objects of the newer interface have a readable str; frozen multivariate objects do not.
         name = type(frozen).__name__.removesuffix("_frozen") if has_all(frozen, "_dist") else frozen
         return f"ScipyNoise({name})"
 
@@ -150,12 +152,12 @@ class ScipyNoise(Adapter):
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if the noise has another shape than x.
+            ValueError: if the noise and x have different shapes.
         """
         point = read_numbers(x)
         shape = (check_size(size, point.size), *point.shape)
         noise = np.asarray(self._noise(shape, rng))
-        # scipy leaves out a size and a dimension of 1.
+        # scipy omits a size of 1 and a dimension of 1.
         if _drop_unit_lengths(noise.shape) != _drop_unit_lengths(shape):
             raise invalid(f"noise of {self.name}", f"of shape {shape} like x", noise.shape)
         return point + noise.reshape(shape)

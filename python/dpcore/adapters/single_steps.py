@@ -1,7 +1,7 @@
-"""Calls of other packages that a trace takes as single steps, and draws that it leads to its own.
+"""Calls of other packages that a trace treats as single steps, and redirected scipy draws.
 
-A step's output is frozen: both runs get it. Its loss follows from the two inputs, and from what the
-mechanism states.
+The output of such a step is frozen: both runs get the same output. The loss of the step is computed
+from the two inputs and from the statement of the mechanism.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _PROPORTIONAL: Final = frozenset((
     "Laplace", "LaplaceTruncated", "LaplaceFolded", "Geometric", "GeometricTruncated",
     "GeometricFolded", "Exponential", "PermuteAndFlip", "Bingham",
 ))  # fmt: skip
-"""Mechanisms of diffprivlib whose loss is proportional to the distance of the inputs."""
+"""diffprivlib mechanisms whose loss is proportional to the distance of the inputs."""
 
 _SETTINGS: Final = ("epsilon", "delta", "sensitivity", "lower", "upper")
 _SETS: Final = ("Symmetric", "InsertDelete", "Hamming", "ChangeOne", "Discrete")
-"""Metrics of OpenDP that count records."""
+"""OpenDP metrics that count records."""
 
 
 def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the methods `randomise` of diffprivlib, if it is loaded."""
+    """List the methods `randomise` of diffprivlib with replacements, if it is loaded."""
     mechanisms = imported_module("diffprivlib.mechanisms")
     if mechanisms is None:
         return []
-    # Transformers call the mechanism that they wrap.
+    # Transformers are left out, because they call the mechanism that they wrap.
     base = mechanisms.base.DPMechanism
 
     def make_step(original: Any) -> Any:
@@ -57,10 +57,10 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 def take_randomised_step(
     run: Any, mechanism: Any, value: Any, original: Any, arguments: Any, named: Any
 ) -> Any:
-    """Take a call of `randomise` as one step of a run."""
+    """Record a call of `randomise` as one step of a run."""
     name = type(mechanism).__name__
     if callable(value):
-        # Objective perturbation: the output is a function of the data, which cannot be frozen.
+        # In objective perturbation, the input is a function of the data, which cannot be frozen.
         return original(mechanism, *arguments, **named)
     settings = {
         key: float(vars(mechanism)[key])
@@ -85,12 +85,12 @@ def take_randomised_step(
 
 
 def measure_distance(name: str, first: Any, second: Any) -> float:
-    """Measure the distance of two inputs: 1 for different categories, infinite for other shapes.
+    """Compute the distance of two inputs: 1 for different categories, infinite for other shapes.
 
     Args:
-        name: of the class of the mechanism.
-        first: the input on x.
-        second: the input on x'.
+        name: class name of the mechanism.
+        first: input on x.
+        second: input on x'.
     """
     try:
         own, other = np.asarray(first, float), np.asarray(second, float)
@@ -109,9 +109,10 @@ def measure_distance(name: str, first: Any, second: Any) -> float:
 def find_stated_loss(
     mechanism: Any, name: str, settings: dict[str, float], distance: float, inputs: Any
 ) -> float:
-    """Compute the loss that a mechanism of diffprivlib states at a distance.
+    """Compute the loss that a diffprivlib mechanism states at a distance.
 
-    A mechanism whose loss is not proportional to the distance states it for each sensitivity.
+    If the loss is not proportional to the distance, it is the statement for each multiple of the
+    sensitivity.
     """
     if not distance:
         return 0.0
@@ -136,7 +137,7 @@ def _find_mass(value: Any, settings: dict[str, float], scale: float) -> float:
 
 
 def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the call of OpenDP's measurements, if it is loaded."""
+    """List the call of OpenDP measurements with its replacement, if OpenDP is loaded."""
     module = imported_module("opendp.mod")
     if module is None:
         return []
@@ -159,7 +160,7 @@ def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 
 
 def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
-    """Measure the distance of two inputs in a metric of OpenDP."""
+    """Compute the distance of two inputs in an OpenDP metric."""
     if metric.startswith(_SETS):
         counts = [Counter(map(repr, np.ravel(np.asarray(v)).tolist())) for v in (first, second)]
         gap = sum(((counts[0] - counts[1]) + (counts[1] - counts[0])).values())
@@ -174,23 +175,23 @@ def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
 
 
 def _map_distance(measurement: Any, distance: float) -> float:
-    """Return the epsilon that the map of a measurement states at a distance; infinite if none."""
+    """Return the epsilon of a measurement's map at a distance, or infinity if it has none."""
     if not distance:
         return 0.0
     for number in (distance, math.ceil(distance)):
         try:
             loss = measurement.map(number)
         except Exception:
-            # A map over integers takes no float.
+            # A map over integers does not accept floats.
             continue
         is_pure = str(measurement.output_measure) == "MaxDivergence"
-        # The map adds roundings of floats; a trace assumes real arithmetic.
+        # The map includes rounding errors of floats, but a trace assumes real arithmetic.
         return float(f"{float(loss):.8g}") if is_pure else math.inf
     return math.inf
 
 
 def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the draws of scipy's distributions, which hold the global generator they began with."""
+    """List the draws of scipy distributions; replacements use numpy's current global generator."""
     module = imported_module("scipy.stats._distn_infrastructure")
     if module is None:
         return []

@@ -1,4 +1,4 @@
-"""torch: distributions as additive noise, modules as noise layers."""
+"""Adapters for torch: distributions as additive noise, and modules as noise layers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from .scipy import Adapter, read_numbers
 class TorchNoise(Adapter):
     """Additive noise ``x + s`` with s from a `torch.distributions.Distribution`.
 
-    A scalar distribution gives every entry of x a draw of its own; any other must have the shape
-    of x in its batch and event dimensions together. The noise has the distribution's dtype
-    (float32 unless its parameters say otherwise); the sum is torch's, on x as it is.
+    With a scalar distribution, each entry of x gets a separate draw. For other distributions, the
+    batch and event shapes together must equal the shape of x. The noise has the dtype of the
+    distribution, which is float32 unless its parameters have another type. torch computes the sum,
+    on x in its own dtype.
 
-    torch's default generators are given a whole state from `rng` for each call and put back
-    afterwards; those of CUDA, which count from a seed, one of 64 bits.
+    Each call sets the full state of torch's default CPU generator from `rng` and restores it
+    afterwards. CUDA generators, which use a counter and a seed, get a 64-bit seed.
 
     Args:
         distribution: the distribution.
@@ -36,7 +37,7 @@ class TorchNoise(Adapter):
         Dwork, McSherry, Nissim and Smith (2006) for additive noise.
 
     Example:
-        A distribution is found by itself::
+        A distribution is recognised automatically::
 
             import torch
 
@@ -53,11 +54,11 @@ class TorchNoise(Adapter):
 
     @property
     def device_type(self) -> str:
-        """Type of the device that its parameters are on."""
+        """Type of the device of its parameters."""
         return _device_type(iter(vars(self.distribution).values()))
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw outputs on `x` as an array: those of `tensor`."""
+        """Draw outputs on `x` as an array, from `tensor`."""
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
@@ -73,7 +74,7 @@ class TorchNoise(Adapter):
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if the distribution has another shape than x.
+            ValueError: if the distribution and x have different shapes.
         """
         point = _make_tensor(x)
         own = (*self.distribution.batch_shape, *self.distribution.event_shape)
@@ -87,16 +88,17 @@ class TorchNoise(Adapter):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TorchModule(Adapter):
-    """A `torch.nn.Module` that takes one batch: a noise layer, an encoder, a whole model.
+    """A `torch.nn.Module` that takes one batch: a noise layer, an encoder, or a whole model.
 
-    x is repeated along a new first dimension and the batch goes through `module` in the mode
-    (train or eval) that it is in, without gradients. Floating point x is rounded to the dtype of
-    the module's parameters, or to torch's default dtype where there are none; integers and
-    tensors keep theirs.
+    x is repeated along a new first dimension. The batch is passed to `module` in its current mode
+    (train or eval), without gradients. Floating point x is rounded to the dtype of the module's
+    parameters, or to torch's default dtype if there are none. Integers and tensors keep their
+    dtype.
 
-    Rows of the batch must not influence each other, or the outputs are not independent: a batch
-    norm that looks at the batch is refused. torch's default generators are seeded from `rng` for
-    each call and put back afterwards; a module with a generator of its own is not repeatable.
+    Rows of the batch must not influence each other, or the outputs are not independent. Therefore a
+    batch norm that uses batch statistics is refused. Each call seeds torch's default generators
+    from `rng` and restores them afterwards. The outputs of a module with its own generator cannot
+    be repeated.
 
     Args:
         module: the module.
@@ -105,7 +107,7 @@ class TorchModule(Adapter):
         Krishna, Gupta and Dupuy (2021), where the mechanism is a layer of an autoencoder.
 
     Example:
-        A module is found by itself::
+        A module is recognised automatically::
 
             class Noise(torch.nn.Module):
                 def forward(self, x):
@@ -123,20 +125,20 @@ class TorchModule(Adapter):
 
     @property
     def device_type(self) -> str:
-        """Type of the device that the module is on."""
+        """Type of the device of the module."""
         return _device_type(chain(self.module.parameters(), self.module.buffers()))
 
     @property
     def torch_threads(self) -> int | None:
-        """Torch's threads in a block: one for dpcore's noise layers, else as torch is set."""
+        """Number of threads in a block: 1 for dpcore's noise layers, or None for torch's own."""
         return 1 if _keeps_float64(self.module) else None
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Run a batch of `size` copies of `x` through the module: `tensor` as an array."""
+        """Pass a batch of `size` copies of `x` to the module; return the result as an array."""
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Run a batch of `size` copies of `x` through the module.
+        """Pass a batch of `size` copies of `x` to the module.
 
         Args:
             x: real numbers or a tensor, any shape.
@@ -147,8 +149,8 @@ class TorchModule(Adapter):
             Outputs of shape `(size, ...)`, the tensor that the module returned.
 
         Raises:
-            TypeError: if x does not hold real numbers, or the module returns no tensor.
-            ValueError: if the module holds a batch norm that mixes the rows.
+            TypeError: if x does not hold real numbers, or the module does not return a tensor.
+            ValueError: if the module contains a batch norm that mixes the rows.
         """
         torch = import_module("torch")
         refuse_mixing(self.module)
@@ -162,8 +164,8 @@ class TorchModule(Adapter):
         return output
 
     def _placed(self, torch: Any, x: Any) -> Any:
-        """Move the input to the module's device and, if it was not a tensor, to its dtype."""
-        # An epsilon that is learnt in float64 says nothing of what the layer works in.
+        """Move the input to the module's device and, if it is not a tensor, to its dtype."""
+        # A learnt float64 epsilon does not determine the dtype in which the layer computes.
         parts = [part for part in self.module.modules() if not _keeps_float64(part)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
         like = next((tensor for tensor in held if tensor.is_floating_point()), None)
@@ -174,14 +176,14 @@ class TorchModule(Adapter):
 
 
 def refuse_mixing(module: Any, name: str = "module") -> None:
-    """Refuse a module with a batch norm that looks at the batch: its rows depend on each other.
+    """Raise an error if a module has a batch norm that makes rows depend on each other.
 
     Args:
         module: a torch module.
-        name: what the complaint calls it.
+        name: name of the module in the error message.
 
     Raises:
-        ValueError: if it holds one.
+        ValueError: if it contains a batch norm that uses batch statistics.
     """
     torch = import_module("torch")
     for layer in module.modules():
@@ -200,7 +202,7 @@ def _make_tensor(x: Any) -> Any:
     torch = import_module("torch")
     if isinstance(x, torch.Tensor):
         return x
-    # A copy: torch warns of arrays that are not writeable, as those of a pair are.
+    # The copy is needed because torch warns about read-only arrays, such as those of a pair.
     numbers = read_numbers(x).copy()
     try:
         return torch.from_numpy(numbers)

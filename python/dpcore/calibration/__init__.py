@@ -1,7 +1,8 @@
-"""Calibration: noise for (epsilon, delta), its guards, and what a given noise really buys.
+"""Calibration of noise to (epsilon, delta), and the true loss of a given noise.
 
-For audits and experiments, not for releasing data: floats that have noise added give the input
-away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
+The noises are meant for audits and experiments, not for releasing data. Floats with added noise
+reveal the input in their last bits (Mironov 2012), and the random generators here are not
+cryptographic.
 """
 
 from .gaussian import (
@@ -24,5 +25,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the names that the module defines; imported names are left out but can be imported."""
+    """List the public names of the package; imported names are not listed but can be imported."""
     return [*__all__]

@@ -1,4 +1,4 @@
-"""Gaussian noise for (epsilon, delta): the classical formula under guard, and the analytic one."""
+"""Gaussian noise for (epsilon, delta), by the classical formula with a check or analytically."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ FORMULAS = ("classical", "analytic")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibratedGaussian(Record, word="GaussianNoise"):
-    """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
+    """Gaussian noise calibrated to (epsilon, delta), with its true delta.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`. It is a mechanism with
-    a claim: `dpcore.audit` takes it as it is.
+    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`. It is a
+    mechanism with a claim, so it can be passed to `dpcore.audit` directly.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
-        epsilon: the epsilon declared.
-        delta: the delta declared.
+        epsilon: declared epsilon.
+        delta: declared delta.
         sensitivity: largest L2 distance of two neighbours, in the units of the input.
-        true_delta: the smallest delta that holds at that epsilon; never above `delta`.
+        true_delta: smallest delta that holds at this epsilon, at most `delta`.
         formula: "classical" or "analytic".
-        note: what to know about the choice; empty without a note.
+        note: note on the choice of the formula. Empty if there is no note.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if a number is out of range or `formula` is neither of the two.
+        ValueError: if a number is out of range or `formula` is not one of the two names.
 
     Example:
         >>> print(gaussian_analytic(1.0, 1e-5, 1.0))
@@ -73,12 +73,12 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
     @property
     def mechanism(self) -> Gaussian:
-        """The native mechanism that adds this noise."""
+        """Native mechanism that adds this noise."""
         return Gaussian(self.sigma)
 
     @property
     def claim(self) -> float:
-        """The epsilon declared, which an audit tests together with `delta`."""
+        """Declared epsilon, which an audit tests together with `delta`."""
         return self.epsilon
 
     def default_pair(self, dim: int = 1) -> Pair:
@@ -101,7 +101,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         return self.mechanism(x, size, rng)
 
     def __str__(self) -> str:
-        """Return one line, and the note."""
+        """Return the noise on one line, with the note."""
         line = (
             f"sigma {self.sigma:.6g} for epsilon {self.epsilon:g}, delta {self.delta:g} at L2 "
             f"sensitivity {self.sensitivity:g} ({self.formula})"
@@ -111,23 +111,24 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
 @suggest_arguments
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """Compute the smallest delta that Gaussian noise has at an epsilon: its privacy profile.
+    """Compute the smallest delta of Gaussian noise at an epsilon: its privacy profile.
 
-    ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, D the
-    sensitivity; evaluated in logarithms, to a relative 1e-12 down to 1e-300.
+    ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, where D
+    is the sensitivity. It is evaluated in logarithms, with a relative error of 1e-12 down to
+    1e-300.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
-        epsilon: at least 0.
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0;
-            or what `dpcore.sensitivity.sensitivity` found in "l2".
+        epsilon: epsilon, at least 0.
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0; or
+            a result of `dpcore.sensitivity.sensitivity` for "l2".
 
     Returns:
-        delta in [0, 1]; 0.0 where it is below the range of float64.
+        Delta in [0, 1]. It is 0.0 below the range of float64.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if one is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Balle and Wang (2018), theorem 8.
@@ -143,20 +144,21 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
 
 @suggest_arguments
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
-    """Compute Gaussian noise's smallest epsilon at a delta: the inverse of `gaussian_delta`.
+    """Compute the smallest epsilon of Gaussian noise at a delta: the inverse of `gaussian_delta`.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
-        delta: in [0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
-            what `dpcore.sensitivity.sensitivity` found in "l2".
+        delta: delta, in [0, 1).
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
+            result of `dpcore.sensitivity.sensitivity` for "l2".
 
     Returns:
-        epsilon, at least 0, to a relative 1e-12; inf at delta 0 and beyond the range of float64.
+        Epsilon, at least 0, with a relative error of 1e-12. It is inf at delta 0 and above the
+        range of float64.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if one is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Balle and Wang (2018), theorem 8, solved for epsilon.
@@ -174,29 +176,30 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
-    """Make Gaussian noise by the textbook formula; refuse a true delta above the declared one.
+    """Calibrate Gaussian noise by the textbook formula, with a check of its true delta.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, D the sensitivity. The theorem holds for
-    epsilon below 1; from there on the true delta decides, and a note says so.
+    ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The theorem holds
+    for epsilon below 1. For larger epsilon, the noise is accepted only if its true delta does not
+    exceed the declared delta, and a note states this.
 
     Args:
-        epsilon: the epsilon wanted, in (0, 1e300].
-        delta: the delta wanted, in (0, 1).
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0;
-            or what `dpcore.sensitivity.sensitivity` found in "l2".
+        epsilon: target epsilon, in (0, 1e300].
+        delta: target delta, in (0, 1).
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0; or
+            a result of `dpcore.sensitivity.sensitivity` for "l2".
 
     Returns:
         The noise, with its true delta.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if one is out of range, or the true delta exceeds the declared one; the
-            message shows it.
+        ValueError: if an argument is out of range, or the true delta exceeds the declared one. The
+            message shows the true delta.
 
     Source:
-        Dwork and Roth (2014), theorem A.1; the true delta: Balle and Wang (2018), theorem 8.
+        Dwork and Roth (2014), theorem A.1. For the true delta: Balle and Wang (2018), theorem 8.
 
     Example:
         >>> round(gaussian_classical(0.5, 1e-5, 1.0).sigma, 4)
@@ -209,7 +212,7 @@ def gaussian_classical(
     """
     epsilon, delta = positive("epsilon", epsilon), errors.confidence_level(delta, "delta")
     apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
-    # A difference of logarithms: 1.25 / delta overflows where delta is subnormal.
+    # The logarithms are subtracted, because 1.25 / delta overflows if delta is subnormal.
     width = apart * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
     sigma = noise_scale("sensitivity sqrt(2 ln(1.25 / delta)) / epsilon", width, epsilon)
     true_delta = gaussian_delta(sigma, epsilon, apart)
@@ -232,28 +235,28 @@ def gaussian_classical(
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
-    """Make the least Gaussian noise for (epsilon, delta), at any epsilon.
+    """Calibrate the smallest Gaussian noise for (epsilon, delta), at any epsilon.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` to a relative 1e-12 and
-    is rounded up until its delta, as computed, is not above the declared one.
+    sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` with a relative error of
+    1e-12. It is then rounded up until its computed delta does not exceed the declared one.
 
     Args:
-        epsilon: the epsilon wanted, in (0, 1e300].
-        delta: the delta wanted, in (0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
-            what `dpcore.sensitivity.sensitivity` found in "l2".
+        epsilon: target epsilon, in (0, 1e300].
+        delta: target delta, in (0, 1).
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
+            result of `dpcore.sensitivity.sensitivity` for "l2".
 
     Returns:
         The noise, with its true delta.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if one is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
-        Balle and Wang (2018), theorem 8 and algorithm 1, by a bracketed root instead of their
+        Balle and Wang (2018), theorem 8 and algorithm 1. A bracketing root search replaces their
         two cases.
 
     Example:

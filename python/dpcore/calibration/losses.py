@@ -1,7 +1,7 @@
-"""Epsilon that a mechanism's noise really gives on a domain, whatever it claims.
+"""True epsilon of the noise of a mechanism on a domain, independent of its claim.
 
-It rests on the largest distance of two neighbours when the noise is added, after the mechanism's
-clip.
+It depends on the largest distance of two neighbours after the clip of the mechanism, at the step
+that adds the noise.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, HistogramCounts)
 _DISTANCE_NORMS: Final = ("l1", "l2", "entries")
 
 _EPSILON_PRECISION: Final = 1e-12
-"""Relative width of the interval in which an epsilon is known in the end."""
+"""Relative width of the final interval that contains an epsilon."""
 _SHOWN_DELTA: Final = 1e-5
-"""The delta at which a line of text shows a Gaussian profile."""
+"""Delta at which text output shows a Gaussian profile."""
 
 
 def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, Pair]:
-    """Return the largest distance of two clipped neighbours of a domain, and such a pair.
+    """Return the largest distance of two clipped neighbours of a domain, with such a pair.
 
     Args:
-        domain: one of `dpcore.sensitivity`'s.
-        norm: "l1" or "l2", of the distance.
-        clip: what the mechanism does to its input first, or None.
+        domain: a domain of `dpcore.sensitivity`.
+        norm: norm of the distance, "l1" or "l2".
+        clip: clip that the mechanism applies to its input first, or None.
 
     Returns:
-        The distance, and a pair of inputs, before the clip.
+        The distance, and a pair of inputs before the clip.
 
     Raises:
-        TypeError: if the domain is none of them.
+        TypeError: if the domain is not one of `dpcore.sensitivity`.
         ValueError: if there is no closed form after the clip.
     """
     _check_domain(domain)
@@ -59,7 +59,7 @@ def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, 
         raise invalid("domain", need, domain)
     ball = Ball(clip.norm, clip.radius, domain.dim)
     whole = sensitivity(ball, norm)
-    # The domain's members nearest to the ball's worst pair: often the pair itself.
+    # The members of the domain nearest to the worst pair of the ball, often this pair itself.
     pair = Pair(domain.clip(whole.pair.x), domain.clip(whole.pair.x_prime))
     lower = distance(Pair(ball.clip(pair.x), ball.clip(pair.x_prime)), norm)
     if lower < whole.value * (1.0 - _CLIP_TOLERANCE):
@@ -78,7 +78,7 @@ def _check_domain(domain: Any) -> Any:
 
 
 def _is_inside(domain: Any, clip: ClipStep) -> bool:
-    """Return True if the clip changes no member."""
+    """Return True if the clip leaves all members unchanged."""
     return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _CLIP_TOLERANCE)
 
 
@@ -93,27 +93,27 @@ def _farthest_norm(domain: Any, norm: Norm) -> float:
         if radius == 0.0:
             return 0.0
         domain = Ball("linf", radius, domain.dim)
-    # Balls and spheres are symmetric: the farthest member and its opposite are a diameter.
+    # Balls and spheres are symmetric: the farthest member and its negative are a diameter.
     return sensitivity(domain, norm).value / 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RealEpsilon(Record, word="RealEpsilon"):
-    """The privacy that a noise really gives, with the pair of inputs on which it shows.
+    """True privacy loss of a noise on a domain, with the worst pair of inputs.
 
     Args:
-        mechanism: what adds the noise.
-        domain: where its inputs lie, and which of them are neighbours.
-        value: the smallest pure epsilon that holds; inf if none does, or none is known.
-        pair: the worst pair of neighbours.
-        distance: how far apart its inputs are for the noise, after the mechanism's clip.
-        norm: of that distance: "l1", "l2", or "entries" (how many differ).
-        reason: how the value follows, one line.
-        mu: distance over sigma for Gaussian noise, whose profile it fixes; else None.
+        mechanism: mechanism that adds the noise.
+        domain: domain of its inputs, which also defines the neighbours.
+        value: smallest pure epsilon that holds. It is inf if none holds or none is known.
+        pair: worst pair of neighbours.
+        distance: distance of the inputs of the pair, after the clip of the mechanism.
+        norm: norm of this distance: "l1", "l2", or "entries" (the number of different entries).
+        reason: derivation of the value, on one line.
+        mu: distance over sigma for Gaussian noise, which determines its profile. Otherwise None.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if a number is negative or NaN, or `norm` none of the three.
+        ValueError: if a number is negative or NaN, or `norm` is not one of the three names.
 
     Example:
         >>> from dpcore.mechanisms import Gaussian
@@ -144,7 +144,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon that the mechanism claims, or None."""
+        """Epsilon that the mechanism claims, or None."""
         claim = mechanism_attribute(self.mechanism, "claim")
         return None if claim is None else float(claim)
 
@@ -152,15 +152,15 @@ class RealEpsilon(Record, word="RealEpsilon"):
         """Compute the smallest delta that holds at an epsilon.
 
         Args:
-            epsilon: at least 0.
+            epsilon: epsilon, at least 0.
 
         Returns:
-            For Gaussian noise the profile (Balle and Wang, 2018, theorem 8); for `L2Laplace` an
-            integral over the length of the noise; 0.0 from the pure epsilon on.
+            For Gaussian noise, the profile (Balle and Wang, 2018, theorem 8). For `L2Laplace`, an
+            integral over the length of the noise. The result is 0.0 from the pure epsilon on.
 
         Raises:
             TypeError: if `epsilon` is not a number.
-            ValueError: if it is negative, or below the pure epsilon of any other noise.
+            ValueError: if `epsilon` is negative, or below the pure epsilon of another noise.
         """
         epsilon = real("epsilon", epsilon, low=0.0)
         if self.mu is not None:
@@ -176,15 +176,15 @@ class RealEpsilon(Record, word="RealEpsilon"):
         """Compute the smallest epsilon that holds at a delta.
 
         Args:
-            delta: in [0, 1).
+            delta: delta, in [0, 1).
 
         Returns:
-            The pure epsilon at delta 0; for Gaussian noise and `L2Laplace` the smallest epsilon at
-            which `delta` is no more.
+            The pure epsilon at delta 0. For Gaussian noise and `L2Laplace`, the smallest epsilon
+            with a delta of at most `delta`.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if it is out of range, or above 0 for any other noise.
+            ValueError: if `delta` is out of range, or above 0 for another noise.
         """
         delta = delta_level(delta)
         if delta == 0.0:
@@ -202,7 +202,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return high
 
     def __str__(self) -> str:
-        """Return one line: the privacy that it gives, the claim, and the reason."""
+        """Return the true epsilon, the claim, and the reason, on one line."""
         level = f"epsilon {self.value:.6g}"
         if self.mu is not None:
             level = f"epsilon {self.epsilon(_SHOWN_DELTA):.6g} at delta {_SHOWN_DELTA:g}"
@@ -212,30 +212,31 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
 @suggest_arguments
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
-    """Compute the smallest epsilon that a mechanism's noise gives, whatever it claims.
+    """Compute the smallest epsilon that the noise of a mechanism gives, independent of its claim.
 
-    For Laplace noise in every entry the L1 distance over the scale, for `L2Laplace` the L2
-    distance over the scale, for Gaussian noise a profile of epsilon and delta; inf where some
-    output is possible on one side only. Distances are taken after the mechanism's own clip. It is
-    the law in real numbers; rounding is another matter (see `dpcore.audit`).
+    For Laplace noise in every entry, it is the L1 distance over the scale. For `L2Laplace`, it is
+    the L2 distance over the scale. For Gaussian noise, the result is a profile of epsilon and
+    delta. The value is inf if some output is possible on one side only. Distances are taken after
+    the mechanism's own clip. The result holds for real numbers and ignores floating-point rounding
+    (see `dpcore.audit`).
 
     Args:
-        mechanism: native noise, a published system, `L2Laplace`, `CalibratedGaussian` or
+        mechanism: a native noise, a published system, `L2Laplace`, `CalibratedGaussian` or
             `RandomisedResponse`.
-        domain: one of `dpcore.sensitivity`'s: any two members are neighbours, or in
-            `HistogramCounts` those that differ in one record. Inputs within L1 distance 1 of each
-            other, say, are `Ball("l1", 0.5, dim)`.
+        domain: a domain of `dpcore.sensitivity`. Any two members are neighbours. In
+            `HistogramCounts`, neighbours differ in one record. For example, `Ball("l1", 0.5, dim)`
+            contains inputs within L1 distance 1 of each other.
 
     Returns:
         The epsilon, or the profile, with the worst pair.
 
     Raises:
-        TypeError: if the mechanism or the domain is none of these.
-        ValueError: if the clip leaves a set without a closed form, or entries are not values of a
+        TypeError: if the mechanism or the domain is not one of these.
+        ValueError: if the clipped domain has no closed form, or entries are not values of a
             randomised response.
 
     Source:
-        Dwork and Roth (2014), theorem 3.6; Balle and Wang (2018), theorem 8; for ADePT Habernal
+        Dwork and Roth (2014), theorem 3.6. Balle and Wang (2018), theorem 8. For ADePT: Habernal
         (2021), theorem 5.1.
 
     Example:
@@ -260,7 +261,7 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
 
 def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
-    # The factor of the steps multiplies after the noise: post-processing, which costs nothing.
+    # The factor of the steps multiplies after the noise. This is post-processing without loss.
     steps = mechanism.steps(_check_domain(domain).dim)
     law = law_of(steps.noise)
     apart, pair = widest_pair(domain, law.norm, steps.clip)
@@ -290,7 +291,7 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
         requirement = "a Box with integers=True or OneHot for a randomised response"
         raise mistyped("domain", requirement, domain)
     pair = sensitivity(domain, "l1").pair
-    # The pair that is farthest apart in L1 differs in every entry that can differ.
+    # The farthest pair in L1 differs in every entry that can differ.
     apart = float((pair.x != pair.x_prime).sum())
     reason = f"{apart:g} entries can differ, each with a loss of {mechanism.entry_loss:g}"
     return RealEpsilon(mechanism, domain, mechanism.loss(pair), pair, apart, "entries", reason)
@@ -298,27 +299,27 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
 
 @suggest_arguments
 def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, float]:
-    """Compute the expected squared error of a vector under each noise that gives a claim.
+    """Compute the expected squared error of a vector under each noise that satisfies a claim.
 
-    With scale b in dim entries it is 2 dim b^2 for Laplace noise, dim (dim + 1) b^2 for
-    `L2Laplace`, and dim sigma^2 for Gaussian noise.
+    With scale b and dim entries, it is 2 dim b^2 for Laplace noise and dim (dim + 1) b^2 for
+    `L2Laplace`. For Gaussian noise it is dim sigma^2.
 
     Args:
-        domain: where vectors lie, one of `dpcore.sensitivity`'s: any two members are neighbours.
-        epsilon: the claim, in (0, 1e300].
-        delta: of the claim, in [0, 1); 0 leaves Gaussian noise out. The other two give pure
-            epsilon, and their errors do not depend on it.
+        domain: domain of the vectors, one of `dpcore.sensitivity`. Any two members are neighbours.
+        epsilon: claimed epsilon, in (0, 1e300].
+        delta: claimed delta, in [0, 1). At 0, Gaussian noise is left out. The errors of the other
+            two do not depend on delta, because they give pure epsilon.
 
     Returns:
-        The errors by the names "laplace", "l2_laplace" and "gaussian", in squared units of the
-        entries.
+        A dictionary of errors with the keys "laplace", "l2_laplace" and "gaussian", in squared
+        units of the entries.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a number is out of range, or the domain has a single member.
 
     Source:
-        Dwork and Roth (2014), theorem 3.6; Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1;
+        Dwork and Roth (2014), theorem 3.6. Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
         Balle and Wang (2018), theorem 8.
 
     Example:

@@ -1,7 +1,7 @@
 """Privacy loss under random masking of words, and counterexamples to claims about it.
 
-The counterexamples are small mechanisms, each with a sound twin. Their outputs are few, so that
-their laws and losses are sums that anybody can check.
+The counterexamples are small mechanisms, each with a sound counterpart. They have few outputs, so
+their laws and losses are short sums that a reader can check.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ..suggestions import suggest_arguments
 from .pure import Entries, make_generator
 
 Masks = Literal["bernoulli", "exact"]
-"""Ways to mask words: each by a coin of its own, or a fixed share of every text."""
+"""Ways to mask words: each word by its own coin, or a fixed share of the words of a text."""
 
 _MAX_EXPONENT: Final = 700.0
-"""Above it e^epsilon leaves float64."""
+"""Largest exponent for which e^epsilon is in the range of float64."""
 
 _COUNTEREXAMPLE_HINT: Final = "see {!r} in dpcore.calibration.COUNTEREXAMPLES"
 
 MASK = "_"
-"""Word in the place of a masked word."""
+"""Word that replaces a masked word."""
 
 _MAX_WORDS: Final = 12
-"""Words of a text: the law is a sum over all 2^n choices of masks."""
+"""Largest number of words of a text. The law is a sum over all 2^n choices of masks."""
 
 Answer = Callable[[tuple[str, ...], float], Sequence[float]]
-"""The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
+"""Law of an answer to partly masked words: (words, epsilon) -> probabilities."""
 
 
 @suggest_arguments
@@ -50,31 +50,33 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """Compute the epsilon of a mechanism whose input has lost each word with probability mu.
+    """Compute the epsilon of a mechanism after each input word is masked with probability mu.
 
-    ``ln((1 - mu) e^epsilon + mu)``, under three conditions; without any one of them it is wrong,
-    and there is an example for each (`COUNTEREXAMPLES`).
+    The result is ``ln((1 - mu) e^epsilon + mu)``. It holds under three conditions. If one of them
+    fails, the result is wrong: `COUNTEREXAMPLES` has an example for each.
 
-    Let P1 and Q1 be the laws of the output on x and x' when the one word in which they differ is
-    kept, and P0 the law when it is masked, for the same masks of all other words. With
-    ``m = min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, at least 1, and P1 at most
-    ``e^epsilon m``::
+    Let x and x' differ in one word. Let P1 and Q1 be the laws of the output on x and x' if this
+    word is kept, and P0 the law if it is masked, for the same masks of all other words. Let ``m =
+    min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If P1 is at most
+    ``e^epsilon m``, then::
 
         (1 - mu) P1 + mu P0 <= c m + mu (P0 - m) <= c (m + mu (P0 - m)) <= c ((1 - mu) Q1 + mu P0)
 
-    which stays true in the mean over the other masks. It needs ``P1 <= e^epsilon Q1``: the texts
-    differ in *one word*; ``P1 <= e^epsilon P0``: the *masked text is a neighbour* too; and masks
-    of the other words that do not depend on this one: *independent* (Bernoulli) masks.
+    The inequality remains true after averaging over the other masks. It needs three conditions.
+    First, ``P1 <= e^epsilon Q1``: the texts differ in *one word*. Second, ``P1 <= e^epsilon P0``:
+    the *masked text is a neighbour* too. Third, the masks of the other words do not depend on the
+    mask of this word: the masks are *independent* (Bernoulli).
 
     Args:
-        epsilon: of the mechanism without masks, in (0, 1e300], for texts that differ in one word.
-        mu: the probability that a word is masked, in [0, 1).
-        masks: "bernoulli", each word masked independently of all others. "exact", a fixed number
-            of words, is refused: which word is masked tells which others are not.
-        neighbours: "one word", texts that differ in one word. "any two texts" is refused: masks
-            hide a difference of n words with probability mu^n only.
-        masked_is_neighbour: whether a text with one word masked counts as a neighbour of the text
-            for the mechanism's own epsilon. False is refused.
+        epsilon: epsilon of the mechanism without masks, in (0, 1e300], for texts that differ in one
+            word.
+        mu: probability that a word is masked, in [0, 1).
+        masks: "bernoulli": each word is masked independently of all others. "exact", a fixed number
+            of masked words, is refused, because a masked word then reveals which others are kept.
+        neighbours: "one word": texts that differ in one word. "any two texts" is refused, because
+            masks hide a difference of n words only with probability mu^n.
+        masked_is_neighbour: True if a text with one masked word counts as a neighbour of the text
+            in the epsilon of the mechanism. False is refused.
 
     Returns:
         The epsilon with masks, at most `epsilon`, for texts that differ in one word.
@@ -85,9 +87,9 @@ def word_dropout(
 
     Source:
         Advanced joint convexity: Balle, Barthe and Gaboardi (2018), Privacy Amplification by
-        Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions; their
-        proof, and that of Zouhri and Abecidan (2021), section 3.3, which mends it, put the law of
-        the output in place of its law given that the word is masked.
+        Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions. Zouhri
+        and Abecidan (2021), section 3.3, correct their proof. Both proofs use the law of the output
+        in place of its law given that the word is masked.
 
     Example:
         >>> round(word_dropout(1.0, 0.5), 4)
@@ -102,7 +104,7 @@ def word_dropout(
     _check_conditions(masks, neighbours, masked_is_neighbour)
     if epsilon > _MAX_EXPONENT:
         return epsilon + math.log1p(mu * math.expm1(-epsilon))
-    # At mu = 0 the two roundings could end above epsilon.
+    # At mu = 0, the two roundings could give a result above epsilon.
     return min(math.log1p((1.0 - mu) * math.expm1(epsilon)), epsilon)
 
 
@@ -125,19 +127,19 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedWords(Shown):
-    """Words of a text are masked at random, then one of finitely many answers is drawn.
+    """Mechanism that masks random words of a text and then draws one of finitely many answers.
 
     Args:
-        answer: (words, epsilon) -> the probabilities of all answers to these words, masked ones
-            among them.
-        epsilon: what the answers are calibrated to, in (0, 1e300].
-        mu: the share of words that is masked, in [0, 1).
-        masks: "bernoulli": each word with probability mu; "exact": mu n of n words, all such
-            choices alike.
+        answer: function (words, epsilon) -> probabilities of all answers. Some of the words may be
+            masked.
+        epsilon: epsilon of the answers, in (0, 1e300].
+        mu: share of masked words, in [0, 1).
+        masks: "bernoulli": each word is masked with probability mu. "exact": mu n of n words are
+            masked, and all choices are equally likely.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if a number is out of range, or `masks` unknown.
+        ValueError: if a number is out of range, or `masks` is unknown.
 
     Source:
         Lyu, He and Li (2020), algorithm 2, line 1: the masks.
@@ -175,14 +177,14 @@ class MaskedWords(Shown):
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon: the bound of `word_dropout`, without a check of its conditions."""
+        """Claimed epsilon: the result of `word_dropout`, without a check of its conditions."""
         return word_dropout(self.epsilon, self.mu)
 
     def law(self, text: str) -> Floats:
         """Compute the exact probabilities of all answers to a text.
 
         Args:
-            text: words, with a space between two.
+            text: words, separated by spaces.
         """
         chances, laws = self._masked(text)
         return chances @ laws
@@ -196,11 +198,12 @@ class MaskedWords(Shown):
             pair: two texts.
 
         Returns:
-            The loss; infinite if only one of them has some answer.
+            The loss. It is infinite if some answer is possible for only one of the texts.
 
         Raises:
             TypeError: if `pair` is not a Pair of texts.
-            ValueError: if a text has none or too many words, or no whole number of them is masked.
+            ValueError: if a text has no or too many words, or mu times its length is not a whole
+                number for exact masks.
         """
         instance("pair", pair, Pair)
         x, x_prime = self.law(pair.x), self.law(pair.x_prime)
@@ -210,7 +213,7 @@ class MaskedWords(Shown):
         return float(np.abs(ratios).max())
 
     def __call__(self, x: str, size: int, rng: Rng = None) -> Entries:
-        """Draw answers to a text: masks first, then an answer to what they leave.
+        """Draw answers to a text: first the masks, then an answer to the masked text.
 
         Args:
             x: the text.
@@ -223,13 +226,13 @@ class MaskedWords(Shown):
         chances, laws = self._masked(x)
         size, rng = check_size(size, 1), make_generator(rng)
         drawn = rng.choice(len(chances), size=size, p=chances)
-        # The last answer takes what rounding leaves.
+        # The last answer gets the probability that rounding leaves.
         ends = np.cumsum(laws, axis=1)[:, :-1]
         counts: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
         return counts
 
     def _masked(self, text: str) -> tuple[Floats, Floats]:
-        """Return each mask choice's probability, and the law of the answer given that choice."""
+        """Return the probability of each choice of masks, and the law of the answer for each."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _MAX_WORDS:
             raise invalid("text", f"1 to {_MAX_WORDS} words", text)
@@ -244,7 +247,7 @@ class MaskedWords(Shown):
         return self._chances(text, choices.sum(axis=1), len(words)), laws
 
     def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
-        """Compute the probability of each choice from the number of words that it hides."""
+        """Compute the probability of each choice from its number of masked words."""
         if self.masks == "bernoulli":
             return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
         center = round(self.mu * words)
@@ -256,22 +259,22 @@ class MaskedWords(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counterexample(Shown):
-    """A mechanism with word dropout that loses more than `word_dropout` says, and its twin.
+    """Masked mechanism that loses more than `word_dropout` states, and a sound counterpart.
 
     Args:
-        name: what it is called.
+        name: name of the counterexample.
         mechanism: the mechanism, with the claim that its loss exceeds.
-        pair: two texts on which it does.
-        sound: the twin, for which the bound's conditions hold.
-        sound_pair: two texts on which the twin loses exactly what the bound says.
-        broken: the argument of `word_dropout` that refuses it: name and value.
-        what: the fault in one line.
+        pair: two texts on which its loss exceeds the claim.
+        sound: the counterpart, for which the conditions of the bound hold.
+        sound_pair: two texts on which the loss of the counterpart equals the bound.
+        broken: name and value of the argument with which `word_dropout` refuses the mechanism.
+        what: description of the fault on one line.
 
     Raises:
-        TypeError: if a mechanism or a pair is of another kind.
+        TypeError: if a mechanism or a pair is of the wrong kind.
 
     Source:
-        Worked out for this package, against Lyu, He and Li (2020), theorem 2.
+        Constructed for this package as a counterexample to Lyu, He and Li (2020), theorem 2.
 
     Example:
         >>> first = COUNTEREXAMPLES[0]
@@ -292,7 +295,7 @@ class Counterexample(Shown):
     what: str
 
     def __post_init__(self) -> None:
-        """Check the fields that calculate."""
+        """Check the mechanisms and the pairs."""
         instance("mechanism", self.mechanism, MaskedWords)
         instance("sound", self.sound, MaskedWords)
         instance("pair", self.pair, Pair)
@@ -306,25 +309,26 @@ def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
 
 
 def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Return probabilities: answer 1 is likelier with "a" in front, less likely with "b" behind.
+    """Return answer probabilities that depend on the first and on the last word.
 
-    Each place moves the probability by e^epsilon: `epsilon` for any change of one word.
+    Answer 1 is likelier if the first word is "a", and less likely if the last word is "b". Each
+    changes the odds by e^epsilon, so any change of one word costs `epsilon`.
     """
     return _coin_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
 def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Return probabilities: answer 1 is likelier for a text with "a" or "b".
+    """Return answer probabilities that depend on "a" or "b" occurring in the text.
 
-    It has `epsilon` for any two texts.
+    Answer 1 is likelier if one of them occurs. The loss of any two texts is at most `epsilon`.
     """
     return _coin_probabilities(float("a" in words or "b" in words), epsilon)
 
 
 def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
-    """Return probabilities: randomised response to "a", and an answer that shows a mask.
+    """Return answer probabilities: randomised response to "a", and an answer that reveals masks.
 
-    Texts with and without a mask are never neighbours.
+    A text with a mask is therefore never a neighbour of a text without a mask.
     """
     if MASK in words:
         return 0.0, 0.0, 1.0
@@ -348,4 +352,4 @@ COUNTEREXAMPLES: tuple[Counterexample, ...] = (
         "both words differ, and are both masked with probability mu^2 only",
     ),
 )  # fmt: skip
-"""One for each condition of `word_dropout`, at epsilon 1 and mu .5."""
+"""Counterexamples, one for each condition of `word_dropout`, at epsilon 1 and mu 0.5."""

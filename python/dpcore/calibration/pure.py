@@ -1,7 +1,7 @@
-"""Noise for pure epsilon: Laplace in every entry, its spherical twin, randomised response.
+"""Noise for pure epsilon: Laplace noise in every entry, L2 Laplace, and randomised response.
 
-Laplace noise in every entry is for L1, the spherical one for L2. Randomised response gives the
-truth with a known probability, else a value drawn blindly.
+Laplace noise in every entry suits L1 distances, and L2 Laplace noise suits L2 distances. Randomised
+response returns the true value with a known probability, and otherwise a random value.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ..suggestions import suggest_arguments
 _NOISE_CELLS: Final = 600
 _LOSS_LEVELS: Final = 2_000
 _TAIL_LOGIT: Final = 60.0
-"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
+"""Numbers of cells of length and of cosine, of levels of the loss, and logit of the last cells."""
 
 _LENGTH_NODES: Final = 256
-"""Nodes of the integral over the length of the noise."""
+"""Number of nodes of the integral over the length of the noise."""
 _LENGTH_TAIL: Final = 1e-18
-"""Probability of the lengths that it leaves out on either side."""
+"""Probability of the lengths that the integral leaves out at each end."""
 
 _UNIFORM_GRID: Final = 2.0**53
-"""A Generator's uniform draws are multiples of 1 / _GRID."""
+"""Inverse of the step of a Generator's uniform draws: they are multiples of 2**-53."""
 _ROUNDING_MARGIN: Final = 2.0**-50
 
 Entries = npt.NDArray[np.int64]
@@ -42,23 +42,23 @@ Entries = npt.NDArray[np.int64]
 
 @suggest_arguments
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """Compute the scale of Laplace noise, independent in every entry, for pure epsilon.
+    """Compute the scale of independent Laplace noise in every entry, for pure epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     ``b = sensitivity / epsilon``.
 
     Args:
-        epsilon: the epsilon wanted, in (0, 1e300].
-        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0; or
-            what `dpcore.sensitivity.sensitivity` found in "l1".
+        epsilon: target epsilon, in (0, 1e300].
+        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0; or a
+            result of `dpcore.sensitivity.sensitivity` for "l1".
 
     Returns:
         The scale b, in the units of the input.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if one, or the scale, is not in (0, 1e300].
+        ValueError: if an argument, or the scale, is not in (0, 1e300].
 
     Source:
         Dwork and Roth (2014), theorem 3.6.
@@ -74,24 +74,24 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 
 @suggest_arguments
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
-    """Make the L2 Laplace mechanism for pure epsilon.
+    """Calibrate the L2 Laplace mechanism for pure epsilon.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    ``b = sensitivity / epsilon``: the scale does not grow with the dimension, the length of the
-    noise does, for its mean is b dim.
+    ``b = sensitivity / epsilon``. The scale does not depend on the dimension. The length of the
+    noise grows with it: its mean is b dim.
 
     Args:
-        epsilon: the epsilon wanted, in (0, 1e300].
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
-            what `dpcore.sensitivity.sensitivity` found in "l2".
+        epsilon: target epsilon, in (0, 1e300].
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
+            result of `dpcore.sensitivity.sensitivity` for "l2".
 
     Returns:
         The mechanism.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if one, or the scale, is not in (0, 1e300].
+        ValueError: if an argument, or the scale, is not in (0, 1e300].
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -108,14 +108,15 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 class L2Laplace(Record, word="L2Laplace"):
     """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    A uniform direction times a length drawn from Gamma(dim, b). In one dimension it is Laplace
-    noise. The privacy loss ``(norm2(y - x') - norm2(y - x)) / b`` is at most the L2 distance of
-    the inputs over b, and equal to it for every y on the line through both, beyond x.
+    The noise is a uniform direction times a length from Gamma(dim, b). In one dimension, it is
+    Laplace noise. The privacy loss ``(norm2(y - x') - norm2(y - x)) / b`` is at most the L2
+    distance of the inputs over b. It equals this bound for every y on the line through both inputs,
+    beyond x.
 
     Args:
-        scale: b, in the units of the input; a noise vector's mean length is b dim.
+        scale: scale b, in the units of the input. The mean length of the noise is b dim.
 
     Raises:
         TypeError: if `scale` is not a number.
@@ -153,11 +154,11 @@ class L2Laplace(Record, word="L2Laplace"):
         noise = rng.standard_normal((size, point.size))
         lengths = row_norms(noise)
         while not lengths.all():
-            # An all-zero row has no direction: one in 2^50 or so, for a single entry.
+            # A row of zeros has no direction. Its probability is about 2^-50, for a single entry.
             noise[lengths == 0.0] = rng.standard_normal(point.size)
             lengths = row_norms(noise)
         noise *= (rng.standard_gamma(point.size, size) / lengths)[:, None]
-        # As in the compiled core, a sum beyond float64 is infinite without more ado.
+        # As in the compiled core, a sum beyond float64 becomes infinite without a warning.
         with np.errstate(over="ignore"):
             noise *= self.scale
             noise += point
@@ -167,14 +168,15 @@ class L2Laplace(Record, word="L2Laplace"):
         """Compute the privacy loss of outputs: ln of the density on x over the density on x'.
 
         Args:
-            outputs: shape `(size, dim)`, finite, in the units of the input.
+            outputs: outputs, finite, in the units of the input, shape `(size, dim)`.
             pair: two inputs of shape `(dim,)`.
 
         Returns:
-            One number for each output, within the L2 distance of the pair over `scale`.
+            One number per output. Its magnitude is at most the L2 distance of the pair over
+            `scale`.
 
         Raises:
-            TypeError: if `pair` is not a Pair, or it or `outputs` do not hold real numbers.
+            TypeError: if `pair` is not a Pair, or the inputs or `outputs` are not real numbers.
             ValueError: if the shapes do not fit, or a number is not finite.
 
         Example:
@@ -190,34 +192,35 @@ class L2Laplace(Record, word="L2Laplace"):
         if ys.ndim != 2 or x.shape != x_prime.shape or ys.shape[1:] != x.shape:
             raise invalid("outputs", f"of shape (size, {x.size})", ys.shape)
         near, far = ys - x, ys - x_prime
-        # Squares of rows over their largest entry neither overflow nor vanish.
+        # Rows are divided by their largest entry, so squares neither overflow nor underflow.
         largest = np.maximum(np.abs(near), np.abs(far)).max(axis=1, keepdims=True)
         largest[largest == 0.0] = 1.0
         near, far = near / largest, far / largest
-        # A difference of squares over the sum: the difference of two long lengths loses digits.
+        # The difference of two large lengths loses digits, so the difference of squares is used.
         sums = row_norms(near) + row_norms(far)
         ratios: Floats = (near + far) @ ((x - x_prime) / self.scale) / np.where(sums > 0, sums, 1.0)
         return ratios
 
 
 def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
-    """Compute the smallest delta at an epsilon of `L2Laplace` on two inputs.
+    """Compute the smallest delta of `L2Laplace` at an epsilon, on two inputs.
 
-    With noise of length r and of cosine c with the line through both, at scale 1 and distance D
-    the loss exceeds t where ``c < (D^2 - t^2 - 2 r t) / (2 r D)`` on one input, and where
-    ``c > (D^2 - t^2 + 2 r t) / (2 r D)``, r > t, on the other; (c + 1)/2 is
-    Beta((dim - 1)/2, (dim - 1)/2) and r is Gamma(dim). What is left is one integral over r.
+    Let the scale be 1, D the distance of the inputs, r the length of the noise, and c its cosine
+    with the line through both inputs. On one input, the loss exceeds t if ``c < (D^2 - t^2 - 2 r t)
+    / (2 r D)``. On the other input, it exceeds t if ``c > (D^2 - t^2 + 2 r t) / (2 r D)`` and r >
+    t. The law of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the law of r is Gamma(dim). One
+    integral over r remains.
 
     Args:
-        epsilon: t, at least 0.
+        epsilon: the level t of the loss, at least 0.
         distance: L2 distance of the inputs over the scale.
-        dim: entries of an input, at least 1.
+        dim: number of entries of an input, at least 1.
 
     Returns:
-        The delta, within 1e-12; 0 from epsilon = distance on.
+        The delta, with an error of at most 1e-12. It is 0 if epsilon is at least `distance`.
 
     Source:
-        The definition of the hockey-stick divergence, Balle and Wang (2018), theorem 5.
+        Definition of the hockey-stick divergence: Balle and Wang (2018), theorem 5.
 
     Example:
         >>> round(l2_laplace_delta(3.5854, 13.4, 300), 8)
@@ -234,13 +237,13 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
     total = 0.0
     for sign, start in ((1.0, (distance - epsilon) / 2.0), (-1.0, (distance + epsilon) / 2.0)):
         first = min(max(low, start), high)
-        # Squares of the nodes, for a density of cosines that ends in a root where r starts.
+        # The nodes are squared, because the density of cosines has a root where r starts.
         steps = 0.5 * (points + 1.0)
         lengths = first + (high - first) * steps**2
         density = np.exp((dim - 1) * np.log(lengths) - lengths - gammaln(dim))
         most = distance * distance - epsilon * epsilon - sign * 2.0 * lengths * epsilon
         cosines = np.clip(most / (2.0 * lengths * distance), -1.0, 1.0)
-        # On x the cosine lies below the limit, on x' above it.
+        # On x the cosine lies below the limit, on x' above the limit.
         inside = betainc(half, half, 0.5 * (1.0 + sign * cosines))
         mass = float((weights * (high - first) * steps * density * inside).sum())
         total += float(gammainc(dim, first)) + mass if sign > 0.0 else -math.exp(epsilon) * mass
@@ -250,17 +253,18 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
 def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
     """Compute upper bounds on the Renyi divergences of `L2Laplace` on two inputs.
 
-    At scale 1, with noise of length r and of cosine c with the line through both, the loss is
-    sqrt(r^2 - 2 r c D + D^2) - r, which falls in r and in c. Its law is rounded up to the lower
-    corners of cells of length and cosine with known probabilities.
+    At scale 1, let r be the length of the noise and c its cosine with the line through both inputs.
+    The loss is sqrt(r^2 - 2 r c D + D^2) - r, which decreases in r and in c. Length and cosine are
+    divided into cells with known probabilities, and the loss is rounded up to its value at the
+    lower corner of each cell.
 
     Args:
-        orders: shape `(n,)`, above 1.
+        orders: Renyi orders above 1, shape `(n,)`.
         distance: L2 distance D of the inputs over the scale.
-        dim: entries of an input, at least 2.
+        dim: number of entries of an input, at least 2.
 
     Returns:
-        Bounds in nats, shape `(n,)`, the same in both directions; at most `distance`.
+        Upper bounds in nats, shape `(n,)`, at most `distance`. They hold in both directions.
 
     Source:
         Mironov (2017), definition 3.
@@ -274,24 +278,24 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
     lengths, cosines, masses = _noise_cells(dim)
     squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
     losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
-    # Rounded up once more, to few levels that all orders share.
+    # The losses are rounded up again, to few levels that all orders share.
     levels = np.linspace(-distance, distance, _LOSS_LEVELS)
     places = np.ceil((losses / distance + 1.0) * (0.5 * (_LOSS_LEVELS - 1)) + 1e-9).astype(np.int64)
     sums = np.bincount(np.minimum(places, _LOSS_LEVELS - 1).ravel(), masses.ravel(), _LOSS_LEVELS)
     steps = orders[:, None] - 1.0
     divergences: Floats = logsumexp(steps * levels, axis=1, b=sums) / steps[:, 0]
-    # Rounding of the sum, over a small step, may fall below 0.
+    # Rounding errors of the sum, divided by a small step, may give a value below 0.
     return np.clip(divergences, 0.0, distance)
 
 
 @functools.lru_cache(maxsize=4)
 def _noise_cells(dim: int) -> tuple[Floats, Floats, Floats]:
-    """Return lower corners of cells of length, shape `(n, 1)`, of cosine, and probabilities."""
+    """Return lower corners of cells of length, shape `(n, 1)`, and of cosine, and probabilities."""
     from scipy.special import betaincinv, gammaincinv
 
     shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _NOISE_CELLS - 1)))
     masses = np.diff(shares, prepend=0.0, append=1.0)
-    # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
+    # A corner that is rounded down keeps the bound valid. At 1, the length would be infinite.
     corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
     cosines = 2.0 * betaincinv((dim - 1) / 2.0, (dim - 1) / 2.0, corners) - 1.0
     return gammaincinv(dim, corners)[:, None], cosines, np.outer(masses, masses)
@@ -304,7 +308,7 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
 
 
 def make_generator(rng: Any) -> np.random.Generator:
-    """Return the Generator itself, or a new one from a seed or from fresh entropy."""
+    """Return a Generator unchanged, or make one from a seed or from fresh entropy."""
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
 
@@ -317,29 +321,30 @@ def row_norms(rows: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
-    """Every entry stays with probability ``e^epsilon / (e^epsilon + k - 1)``, else it moves.
+    """Randomised response: each entry is kept with ``e^epsilon / (e^epsilon + k - 1)``.
 
-    For audits and experiments, not for releasing data: its generator is not cryptographic.
+    It is meant for audits and experiments, not for releasing data: its generator is not
+    cryptographic.
 
-    An entry that moves takes each of the k - 1 other values with equal probability; entries are
-    independent of each other. The loss is epsilon for inputs that differ in one entry, m epsilon
-    for m entries.
+    An entry that is not kept takes each of the k - 1 other values with equal probability. Entries
+    are independent of each other. The loss is epsilon for inputs that differ in one entry, and m
+    epsilon for m entries.
 
-    It is drawn as a mixture: with probability `blind` one of all k values, drawn uniformly, else
-    the truth. That probability is rounded *up* to the grid of the uniform draws, so that the code
-    loses at most what the formula says (`entry_loss` is exact): never an infinite amount, and
-    never more than 36.8 + ln(k), whatever epsilon.
+    The mechanism draws from a mixture: with probability `blind` a uniform value among all k values,
+    and otherwise the true value. `blind` is rounded *up* to the grid of the uniform draws, so the
+    code loses at most what the formula states (`entry_loss` is exact). The loss is never infinite,
+    and never above 36.8 + ln(k), for any epsilon.
 
     Args:
-        epsilon: the epsilon of one entry, in (0, 1e300].
-        values: number k of values, at least 2 and at most 2**31; entries lie in 0 to k - 1.
+        epsilon: epsilon of one entry, in (0, 1e300].
+        values: number k of values, from 2 to 2**31. Entries are integers from 0 to k - 1.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if it is out of range.
+        ValueError: if a field is out of range.
 
     Source:
-        Warner (1965); for k values: Kairouz, Oh and Viswanath (2014), section 4.
+        Warner (1965). For k values: Kairouz, Oh and Viswanath (2014), section 4.
 
     Example:
         >>> response = RandomisedResponse(1.0, values=4)
@@ -359,10 +364,10 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def blind(self) -> float:
-        """The probability that an entry is drawn blindly, a multiple of 2**-53."""
+        """Probability that an entry is drawn uniformly, a multiple of 2**-53."""
         weight = math.exp(-self.epsilon)
         total = 1.0 + (self.values - 1) * weight
-        # The four roundings of each formula amount to less than the margin.
+        # The four rounding errors of each formula together are smaller than the margin.
         truth, grid = -math.expm1(-self.epsilon) / total, _UNIFORM_GRID
         if truth < 0.5:
             return 1.0 - math.floor(truth * (1.0 - _ROUNDING_MARGIN) * grid) / grid
@@ -371,22 +376,22 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def keep(self) -> float:
-        """The probability that an entry stays."""
+        """Probability that an entry is kept."""
         return 1.0 - self.blind * ((self.values - 1) / self.values)
 
     @property
     def entry_loss(self) -> float:
-        """The exact loss of one entry: ln of `keep` over the probability of one other value."""
+        """Exact loss of one entry: ln of `keep` over the probability of one other value."""
         return math.log1p(self.values * ((1.0 - self.blind) / self.blind))
 
     def loss(self, pair: Pair) -> float:
-        """Compute the exact loss on a pair: `entry_loss` for every entry that differs.
+        """Compute the exact loss on a pair: `entry_loss` times the number of different entries.
 
         Args:
             pair: two inputs of the same shape.
 
         Returns:
-            The largest privacy loss that any output shows.
+            The largest privacy loss over all outputs.
 
         Raises:
             TypeError: if `pair` is not a Pair, or an input does not hold numbers.
@@ -418,7 +423,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Values of shape `(size,)` for one value, else `(size, dim)`.
+            Values of shape `(size,)` if x is one value, or else `(size, dim)`.
         """
         point, size = self._entries("x", x), check_size(size, np.size(x))
         rng = make_generator(rng)

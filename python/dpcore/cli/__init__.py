@@ -1,4 +1,4 @@
-"""The command line: `dpcore audit`, `dpcore reproduce` and `dpcore info`."""
+"""Command line interface: `dpcore audit`, `dpcore reproduce` and `dpcore info`."""
 
 from .app import app, main
 

@@ -1,7 +1,7 @@
-"""The command line: `dpcore audit` and the other commands.
+"""Command line interface: `dpcore audit` and the other commands.
 
-Imported only by the entry points: `import dpcore` does not pay for typer. The long texts of
-`--help` are here; in them, `[bold]` and similar words are rich markup.
+Only the entry points import this module, so `import dpcore` does not import typer. The long texts
+of `--help` are here. In them, `[bold]` and similar words are rich markup.
 """
 
 from __future__ import annotations
@@ -297,14 +297,14 @@ def print_experiments(as_json: bool) -> int:
 
 
 def run_experiment(asked: ExperimentArguments) -> int:
-    """Run an experiment, print its table and the files that it wrote."""
+    """Run an experiment; print its table and the names of the files that it wrote."""
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
     words = ("trials", "seed", "data", "full", "quick", "seeds", "device")
     options = {word: getattr(asked, word) for word in words}
     with report_bad_usage():
-        # Checked here, so that an error of the run itself is not taken for bad usage.
+        # The options are checked here, so that an error of the run is not reported as bad usage.
         experiments.config_of(name, **options)
         threads_of(asked.threads)
     try:
@@ -321,10 +321,10 @@ def run_experiment(asked: ExperimentArguments) -> int:
                 resume=asked.resume, **options,
             )  # fmt: skip
     except ModuleNotFoundError as error:
-        # What it needs and how to install it, in the words of the experiment.
+        # The experiment's message names the missing package and how to install it.
         raise Usage(str(error)) from error
     except (OSError, ValueError) as error:
-        # Of all that a run can raise these are about the user's own files.
+        # Among the errors of a run, these concern the user's own files.
         if argument_of(error) == "out" and isinstance(error, OSError):
             text = f"{error.strerror}, got {error.filename}".replace("out", "--out", 1)
             if not hasattr(error, "result"):
@@ -419,7 +419,7 @@ def _run_audit(
 def _add_command(
     name: str, kind: type[Any], work: Callable[[Any, str], int], text: str, epilog: str
 ) -> None:
-    """Add a command that does some work on its options and the line itself."""
+    """Add a command that runs `work` with its options and the command line."""
 
     @app.command(name, help=text, epilog=epilog)
     @add_options(kind)
@@ -475,7 +475,7 @@ def _run_info_command(as_json: options.Json = False) -> None:
 
 
 def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) -> None:
-    """Refuse the options that a listing would ignore."""
+    """Raise an error for options that a listing would ignore."""
     for key in context.params:
         source = context.get_parameter_source(key)
         if key not in allowed and source is not None and source.name != "DEFAULT":
@@ -487,12 +487,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        args: the words after `dpcore`. None takes those of the process.
+        args: command-line arguments after `dpcore`. Defaults to the arguments of the process.
 
     Returns:
-        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (undecided, rows
-        that are not independent, or the mechanism or dpcore failed), 130 interrupted (128 + n
-        by a signal n).
+        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (undecided, dependent
+        rows, or an error in the mechanism or dpcore), 130 interrupted (128 + n by a signal n).
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])
@@ -511,9 +510,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _interrupt_on_signals() -> Iterator[None]:
-    """End the body as Ctrl-C does on SIGTERM and SIGHUP.
+    """Treat SIGTERM and SIGHUP like Ctrl-C inside the context.
 
-    A signal that is ignored, as SIGHUP under nohup, or handled otherwise, stays so.
+    A signal that is ignored, as SIGHUP under nohup, or that has another handler, is not changed.
     """
     is_main = threading.current_thread() is threading.main_thread()
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP") if is_main]
@@ -532,7 +531,7 @@ _NUMBER_COMPLAINT: Final = re.compile("Input should be a valid (number|integer)"
 
 
 def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
-    """Return the complaint about an option that is not a number, with its value."""
+    """Return the error message for an option that is not a number, with its value."""
     option = text.partition("'")[2].partition("'")[0]
     matches = [word.partition("=") for word in words if word.partition("=")[0] == option]
     value = matches[0][2] or words[words.index(option) + 1] if matches else ""
@@ -546,17 +545,17 @@ def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
 def _parse_words(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
-        # Not standalone: that mode exits with 1, our "refuted", on errors of its own.
-        # The object that commands are handed is the line itself, which a report keeps.
+        # Standalone mode is off, because it exits with 1 ("refuted") for its own errors.
+        # Commands get the command line as their context object, and a report stores it.
         line = shlex.join(["dpcore", *words])
         status = command.main(words, prog_name="dpcore", standalone_mode=False, obj=line)
     except SystemExit as ended:
-        # The shell completion ends with 0. A mechanism cannot end here: `run_guarded` stops it.
+        # Shell completion exits with 0. A mechanism cannot exit here: `run_guarded` stops it.
         if ended.code:
             raise
         return NOT_REFUTED
     except Exception as error:
-        # The parser's own errors know their text and their status.
+        # Errors of the parser have their own text and status.
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
@@ -569,7 +568,7 @@ def _parse_words(words: list[str]) -> int:
             else None
         )
         if option == "eps" and any(word in SYSTEMS for word in words):
-            # Of a system it is what the system is run with.
+            # For a published system, epsilon is a parameter of the system.
             here = "epsilon"
         if (kind := _NUMBER_COMPLAINT.search(text)) is not None:
             text = _describe_bad_number(text, kind[1], words)

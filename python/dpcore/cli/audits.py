@@ -1,7 +1,7 @@
-"""Work of `dpcore audit`, `audit-outputs`, `audit-table` and `plan`: from options to exit status.
+"""Implementation of `dpcore audit`, `audit-outputs`, `audit-table` and `plan`.
 
-Each command makes its objects from the options, runs one function of the package, and delivers the
-report: to stdout as text or JSON, into a picture, or onto a page.
+Each command makes objects from its options, calls one function of the package, and delivers the
+report: to stdout as text or JSON, as a picture, or as an HTML page.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ from .options import (
 
 _DISK_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CLUSTER_SECONDS = 30
-"""Time within which the scheduler of a cluster must answer."""
+"""Time limit in seconds for the answer of a cluster's scheduler."""
 
 _DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
 
 
 def parse_relation(text: str | None) -> Neighbour | None:
-    """Parse the relation that `--neighbour` names.
+    """Parse the neighbour relation of `--neighbour`.
 
     Args:
         text: "l1=1", "l2=1", "linf=1" (any radius), "replace", "add-remove", or None.
@@ -94,7 +94,7 @@ def parse_relation(text: str | None) -> Neighbour | None:
         A relation of `dpcore.pairs`, or None for None.
 
     Raises:
-        Usage: for any other text.
+        Usage: if the text is not one of these.
     """
     if text is None:
         return None
@@ -109,10 +109,10 @@ def parse_relation(text: str | None) -> Neighbour | None:
 
 
 def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
-    """Read the pair of `--x` and `--x-prime`, or those of `--patterns`, or None without either.
+    """Read the pair of `--x` and `--x-prime`, or the pairs of `--patterns`; None without both.
 
     Raises:
-        Usage: if options are missing or exclude each other, or are not such inputs.
+        Usage: if options are missing or exclude each other, or an input is invalid.
     """
     if asked.patterns is not None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
@@ -124,7 +124,7 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
 
 
 def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
-    """Read the pair of `--x` and `--x-prime`, or of two texts, if either is given.
+    """Read the pair of `--x` and `--x-prime`, or of two texts; None if no input is given.
 
     Raises:
         Usage: as for `read_pairs`.
@@ -172,7 +172,7 @@ SYSTEMS: dict[str, type[System]] = {
     "halved-output": published.HalvedOutput,
     "half-noise": published.HalfNoise,
 }
-"""The published systems by the names that the command line gives them."""
+"""Published systems by their names on the command line."""
 
 _OneOrMorePairs = Pair | tuple[Pair, ...]
 
@@ -185,11 +185,11 @@ _SYSTEM_OPTIONS = tuple(
     for one in fields(AuditArguments)
     if any(one.name == own.name for system in SYSTEMS.values() for own in fields(system))
 )
-"""Options that describe a published system."""
+"""Options that are parameters of a published system."""
 
 
 def run_audit(asked: AuditArguments, command: str = "") -> int:
-    """Audit as the options request, print the result, and return the exit status."""
+    """Run the requested audit, print the result, and return the exit status."""
     if asked.resume is not None:
         asked = _read_asked(asked)
     if asked.target is None and asked.command is None:
@@ -221,7 +221,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
 def check_claim(
     asked: AuditArguments | OutputsArguments | TableArguments | TraceArguments, advice: str = ""
 ) -> None:
-    """Refuse a claim with --no-claim; with advice, also a line with neither."""
+    """Raise an error for --claim with --no-claim and, if `advice` is given, for neither of them."""
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.claim is None and not asked.no_claim and advice:
@@ -237,14 +237,14 @@ def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int
 
 def find_status(report: Audit | OutputsAudit) -> int:
     """Return the exit status of an audit that was not interrupted."""
-    # Neither of the other statuses may stand for a claim that was not tested.
+    # The statuses 0 and 1 must not be returned for a claim that was not tested.
     if report.checks or report.undecided:
         return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
 
 
 def _read_asked(asked: AuditArguments) -> AuditArguments:
-    """Return the options that began a run, but for those of this process."""
+    """Return the options that began a run, with the current options of the process."""
     usual = AuditArguments(resume=asked.resume)
     own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
     for option in fields(asked):
@@ -267,7 +267,7 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
 
 
 def _list_asked(asked: AuditArguments) -> dict[str, Any]:
-    """List the options that begin a run again in another process, as plain data."""
+    """List the options that a run file stores to continue a run, as plain data."""
     held = {option.name: getattr(asked, option.name) for option in fields(asked)}
     if isinstance(asked.claim, Claim):
         held["claim"] = encode_value(asked.claim)
@@ -275,7 +275,7 @@ def _list_asked(asked: AuditArguments) -> dict[str, Any]:
 
 
 def _read_options_of_run(run: RunFile) -> AuditArguments:
-    """Read the options that began a run, each of the kind that it is declared with."""
+    """Read the options that began a run, each with its declared type."""
     assert run.fixed is not None
     hints, options = get_type_hints(AuditArguments), dict(run.asked)
     with report_bad_usage():
@@ -284,7 +284,7 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
         for name, value in options.items():
             read_as(f"asked.{choice('asked', name, tuple(hints))}", hints[name], value)
         if options.get("command") is None:
-            # What was read from a file then is in the run file, which names no other file to read.
+            # Inputs from a file are stored in the run file, so that no other file is read again.
             for name in ("x", "x_prime"):
                 if str(options.get(name)).startswith("@"):
                     options[name] = getattr(run.fixed.audit["pair"], name)
@@ -292,18 +292,18 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
 
 
 _NAMES_OF_CODE: Final = ("target", "command")
-"""Options that name code. A run file has them too, but only the command line lets them run."""
+"""Options that name code. The run file stores them, but only the command line can run them."""
 
 _OPTIONS_OF_PROCESS: Final = tuple(
     option.name
     for option in fields(CountArguments)
     if option.name in AuditArguments.__dataclass_fields__ and option.name not in _NAMES_OF_CODE
 )
-"""Options of the process that counts: those of a part are not those of the run."""
+"""Options of the counting process, which may differ between the parts of a run."""
 
 
 def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
-    """Refuse to run what does not stand on the command line as it stands in the run file."""
+    """Raise an error if the command line does not name the same code as the run file."""
     own = [getattr(asked, name) for name in _NAMES_OF_CODE]
     held = [getattr(begun, name) for name in _NAMES_OF_CODE]
     if own == held or (own == [None, None] and held[1] is None and held[0] in SYSTEMS):
@@ -317,7 +317,7 @@ def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
 
 @contextlib.contextmanager
 def open_cluster(address: str | None) -> Iterator[Any]:
-    """Provide the Dask client of an address or of `local:N`, or None without an address."""
+    """Yield the Dask client of an address or of `local:N`, or None without an address."""
     if address is None:
         yield None
         return
@@ -338,10 +338,10 @@ def open_cluster(address: str | None) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise Usage(f"--dask must be the address of a scheduler that answers: {error}") from error
     except RuntimeError as error:
-        # Dask names only the class that starts its workers.
+        # The error of Dask only names the class that starts its workers.
         text = f"--dask {address}: a worker process ended while it started ({error})"
         raise Failure(text, "it was killed, or lacked memory; nothing was counted") from error
-    # A process that is killed while it starts would else be given up.
+    # Without this setting, a worker that is killed while it starts is not restarted.
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"}), client:
         yield client
 
@@ -376,7 +376,7 @@ def run_count(asked: CountArguments) -> int:
 
 
 def _is_write_error(error: BaseException | None) -> bool:
-    """Return True for an error of a disk, and not of a path, on the file of a part."""
+    """Return True for an error of the disk, not of the path, on the file of a part."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             return True
@@ -407,7 +407,7 @@ def _find_mechanism(
 
 @contextlib.contextmanager
 def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _OneOrMorePairs]]:
-    """Yield the mechanism that a target names and its pair, within the context of its own code."""
+    """Yield the mechanism of a target and its pair, within the context of the user's code."""
     if user.is_file_target(target):
         path, name = user.split_target(target)
         with user.user_code_context(path):
@@ -419,12 +419,12 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
 def _audit_pairs(
     asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs, client: Any
 ) -> Audit | None:
-    """Audit a mechanism; with --fit-only begin a run and return None."""
+    """Audit a mechanism; with --fit-only, begin a run and return None."""
     with (
         report_bad_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),
     ):
-        # The report says the same, in its own words.
+        # The report already contains these warnings.
         warnings.simplefilter("ignore", AssumptionWarning)
         arguments = {**_list_options(asked), "executor": client}
         if asked.checkpoint is not None:
@@ -440,14 +440,14 @@ def _audit_pairs(
 
 
 def _list_options(asked: AuditArguments) -> dict[str, Any]:
-    """List the arguments of `audit` that options stand for."""
+    """List the arguments of `audit` that correspond to the options."""
     arguments = select_arguments(asked, audit)
     arguments["neighbour"] = parse_relation(asked.neighbour)
     arguments["start"] = _parse_first_trial(asked.start)
     arguments["attack"] = attacks.named(asked.attack, "attack")
     arguments["rng"] = asked.seed
     if asked.no_claim:
-        # Any number here keeps the mechanism's own claim out of an audit without one.
+        # Without a claim, a number prevents `audit` from using the mechanism's own claim.
         arguments["claim"] = 0.0
     return arguments
 
@@ -463,7 +463,7 @@ def _parse_first_trial(text: str) -> int:
 
 
 def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePairs]:
-    """Return the published system with its options, and the pair to audit it on."""
+    """Return the published system with its options, and its pair."""
     if name not in SYSTEMS:
         close = find_closest_word(name, SYSTEMS)
         meant = f"did you mean {close}? " if close else ""
@@ -499,7 +499,7 @@ def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePa
 
 
 def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _OneOrMorePairs]:
-    """Make a mechanism of the command, and its pair: the typed inputs, as texts."""
+    """Return the mechanism of a command, and its pair of inputs as texts."""
     _refuse_options_of_systems(asked, "a command")
     if asked.repeat:
         raise Usage("--repeat does not apply to a command: it is for a function of your own")
@@ -521,7 +521,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         except ValueError as error:
             if argument_of(error):
                 raise
-            # A quotation that is not closed.
+            # An unclosed quotation mark.
             requirement = "a program and its arguments, quoted as in a shell"
             raise invalid("command", f"{requirement} ({error})", text) from None
 
@@ -548,7 +548,7 @@ def _refuse_options_of_systems(asked: AuditArguments, what: str) -> None:
 def _load_own_mechanism(
     asked: AuditArguments, target: str, path: Path, name: str
 ) -> tuple[Any, _OneOrMorePairs]:
-    """Load a user's mechanism and the pair to audit it on."""
+    """Load a user's mechanism and its pair."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat, asked.catch)
@@ -558,8 +558,8 @@ def _load_own_mechanism(
     if pair is None:
         pair = user.own_pair(mechanism, target, path, asked.dim)
     if pair is None:
-        # A silent choice could refute in somebody's CI what nobody claimed: 0 against 1 need not
-        # be neighbours, and zeros against ones in many entries hardly ever are.
+        # A default pair could refute a claim that was never made: 0 and 1 need not be neighbours,
+        # and zeros and ones in many entries are rarely neighbours.
         raise Usage(
             f"{target} has no default_pair: give two inputs that the claim calls neighbours, "
             "--x NUMBERS and --x-prime NUMBERS, or --text and --text-prime (or --patterns one "
@@ -585,7 +585,7 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
 
 def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
     with _report_unreadable_files(), warnings.catch_warnings():
-        # The report holds them, and `run_outputs_audit` says them in its own words.
+        # The report contains these warnings, and `run_outputs_audit` prints them.
         warnings.simplefilter("ignore", AssumptionWarning)
         arguments = select_arguments(asked, audit_outputs)
         arguments["attack"] = (
@@ -603,7 +603,7 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
 
 @contextlib.contextmanager
 def _report_unreadable_files() -> Iterator[None]:
-    """Report bad arguments, and files that cannot be read, as bad usage."""
+    """Convert errors of arguments, and of files that cannot be read, to `Usage`."""
     try:
         with report_bad_usage():
             yield
@@ -616,12 +616,12 @@ def _parse_column(name: str) -> str | int:
 
 
 def _parse_dtype(texts: Sequence[str]) -> str | dict[str | int, str] | None:
-    """Parse a kind of cells, or kinds by columns."""
+    """Parse one type of cells, or types by columns."""
     if not texts or (len(texts) == 1 and "=" not in texts[0]):
         return texts[0] if texts else None
     kinds: dict[str | int, str] = {}
     for text in texts:
-        # A name may hold the sign, too.
+        # A column name may also contain the sign.
         name, sign, kind = text.rpartition("=")
         if not sign:
             raise invalid("dtype", "KIND once, or COLUMN=KIND for each column", text)
@@ -633,7 +633,7 @@ def _parse_dtype(texts: Sequence[str]) -> str | dict[str | int, str] | None:
 
 
 def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
-    """Parse a number, a share such as 0.2, or two numbers with a comma between."""
+    """Parse a number, a share such as 0.2, or two numbers separated by a comma."""
     if text is None:
         return None
     try:
@@ -647,7 +647,7 @@ def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
 
 
 def run_plan(asked: PlanArguments) -> int:
-    """Plan as the options request, print the plan, and return the exit status."""
+    """Compute the requested plan, print it, and return the exit status."""
     check_picture_path(asked.plot)
     made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
@@ -673,14 +673,14 @@ def _make_plan(asked: PlanArguments) -> Plan:
             raise Usage("give --claim EPSILON, or a mechanism that has a claim")
         with report_bad_usage():
             return plan(**arguments)
-    # Of a claim that is missing the plan itself complains.
+    # If the claim is missing, `plan` itself raises the error.
     loaded = load_mechanism(AuditArguments(**described, no_claim=True), asked.target)
     with loaded as (mechanism, pair), report_bad_usage():
         return plan(mechanism=mechanism, pair=pair, **arguments)
 
 
 def _parse_plan_guesses(text: str | None) -> Any:
-    """Parse guesses: a whole number, a share, or text that the plan will refuse."""
+    """Parse guesses as a whole number or a share; other text is refused by `plan` later."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return None if text is None else kind(text)
@@ -688,7 +688,7 @@ def _parse_plan_guesses(text: str | None) -> Any:
 
 
 def _save_plan_picture(made: Plan, path: str) -> None:
-    """Save the picture on its own figure, since pyplot would keep one open."""
+    """Save the picture on a separate figure, because pyplot would keep it open."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(5.5, 3.4), layout="constrained")
@@ -726,13 +726,13 @@ def _audit_table_file(asked: TableArguments) -> TableAudit:
     else:
         arguments["neighbour"] = parse_relation(asked.neighbour)
     with report_bad_usage(), warnings.catch_warnings():
-        # The report holds them, and `run_table_audit` says them in its own words.
+        # The report contains these warnings, and `run_table_audit` prints them.
         warnings.simplefilter("ignore", AssumptionWarning)
         return audit_table(**arguments)
 
 
 def _read_matrix(option: str, path: str) -> Any:
-    """Read the matrix in a file; of a .npy file only the used part is read."""
+    """Read the matrix in a file; only the used part of a .npy file is read."""
     try:
         if path.endswith(".npz"):
             from scipy.sparse import load_npz

@@ -1,4 +1,4 @@
-"""End of a command: its report is delivered, its errors are printed, its exit status is chosen."""
+"""End of a command: delivery of its report, output of its errors, and its exit status."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an arr
 _PACKAGE: Final = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
 _ADVISING_LABELS: Final = ("verdict", "note", "needed", "plan", "time")
-"""Labels of rows that propose what to give; the others quote events and calls."""
+"""Labels of rows that suggest arguments. Other rows quote events and calls."""
 
 _Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments | TraceArguments
-"""Options of the commands that print a report, and save a picture and a page."""
+"""Options of the commands that print a report and save a picture and a page."""
 
 _Report = Audit | OutputsAudit | TableAudit | Trace
 
 
 class Usage(Exception):
-    """Error of a command line that requests something missing or unsuitable."""
+    """Error for missing or unsuitable options of a command line."""
 
 
 class Unwritten(Exception):
-    """Error about outputs of a command that could not be written, one text for each."""
+    """Error for outputs of a command that could not be written, with one text per output."""
 
 
 class Failure(Exception):
-    """Error of a user's code: the message describes it, the cause is the exception itself.
+    """Error of a user's code: the message describes it, and its cause is the original exception.
 
     Args:
-        text: one line.
-        hint: what to look at, one line.
+        text: message on one line.
+        hint: advice on one line.
     """
 
     def __init__(self, text: str, hint: str) -> None:
@@ -71,10 +71,10 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Turn the error of an argument check into bad usage, in the words of the command line.
+    """Convert an error of an argument check to `Usage`, with the option's command-line name.
 
     Args:
-        called: how the user's mechanism is called, for complaints about its outputs.
+        called: description of the mechanism's call, for errors about its outputs.
     """
     try:
         yield
@@ -82,13 +82,13 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
         text, argument = str(error), argument_of(error) or ""
         if isinstance(error, OSError) and argument and error.filename is not None:
             text = f"{error.strerror}, got {error.filename}"
-        # Of dpcore's own complaints only these are about what a user's function returned.
+        # Among dpcore's own errors, only these concern the outputs of a user's function.
         if argument.startswith("outputs of "):
             raise Failure(spell_proposals(text), called) from error
         if not isinstance(error, (TypeError, ValueError)) and not argument:
             raise
         if argument or _is_own(error):
-            # Who writes the same words, but is not dpcore, is quoted as it stands.
+            # Only dpcore's own messages are rewritten. Messages of other code are quoted unchanged.
             text = OPTIONS.get(argument, argument) + spell_proposals(text.removeprefix(argument))
         raise Usage(text) from error
 
@@ -101,12 +101,12 @@ def _is_own(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Tag the exceptions that a user's code raises, so that they are not taken for dpcore's own.
+    """Convert exceptions of a user's code to `Failure`, to distinguish them from dpcore's own.
 
     Args:
-        doing: what is being done, for the message.
+        doing: description of the current step, for the message.
         file: path of the user's file.
-        hint: what to look at.
+        hint: advice for the user.
     """
     try:
         yield
@@ -129,11 +129,11 @@ def _format_place(error: BaseException, file: str) -> str:
 
 
 def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
-    """Run a command and turn every exception into an exit status.
+    """Run a command and convert every exception to an exit status.
 
     Args:
-        work: the command; returns its status.
-        show_traceback: print the whole traceback of an error to stderr.
+        work: function that runs the command and returns its status.
+        show_traceback: True to print the whole traceback of an error to stderr.
 
     Returns:
         The exit status.
@@ -156,7 +156,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         return USAGE
     except Failure as error:
         _print_traceback(error.__cause__, show_traceback)
-        # The end of a tool's stderr has lines, too.
+        # The quoted end of a tool's stderr may have several lines.
         write_line(f"error: {error}", "\n")
         write_line(f"hint: {error.hint}")
         if not show_traceback:
@@ -181,7 +181,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
 
 @contextlib.contextmanager
 def collect_unwritten(failures: list[str]) -> Iterator[None]:
-    """Collect the error of an output that cannot be written, so that the others are written."""
+    """Collect the error of an output that cannot be written, so that other outputs are written."""
     try:
         yield
         sys.stdout.flush()
@@ -195,7 +195,7 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def show_file_warnings() -> Iterator[None]:
-    """Show each warning about a file as a line, whatever the filters of this process are."""
+    """Show each warning about a file on one line, whatever the warning filters are."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, FileWarning):
@@ -217,7 +217,7 @@ def write_line(text: str, layout: str = "") -> None:
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of a traceback, the class and the message, and what was noted."""
+    """Return the last line of a traceback (class and message) with the notes of the exception."""
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     text = traceback.format_exception_only(error)[-1 - len(notes)]
     return "; ".join([" ".join(text.split()), *notes])
@@ -231,7 +231,7 @@ def _print_traceback(error: BaseException | None, is_requested: bool) -> None:
 
 
 def _drop_stdout() -> None:
-    """Discard unwritten output, since Python's last flush would make the status 120."""
+    """Discard unwritten output, because an error in Python's last flush would give status 120."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -240,7 +240,7 @@ def _drop_stdout() -> None:
 
 
 def check_output_paths(asked: _Delivered) -> None:
-    """Refuse files for picture and page that cannot be written, before anything is drawn."""
+    """Raise an error before any draw if the picture or the page cannot be written."""
     check_picture_path(asked.plot)
     if asked.html is not None:
         _check_folder("--html", Path(asked.html))
@@ -259,7 +259,7 @@ def check_picture_path(text: str | None) -> None:
 
 
 def _check_folder(option: str, path: Path) -> None:
-    """Raise an error if a file could not be written there."""
+    """Raise an error if a file cannot be written at this path."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
@@ -271,7 +271,7 @@ def deliver_report(asked: _Delivered, report: _Report) -> None:
         if asked.as_json:
             written = report
             if isinstance(report, Audit) and not is_native(report.mechanism):
-                # A callable is kept by name, so that what is printed is just what from_json reads.
+                # A callable is stored by name, so that `from_json` reads exactly what is printed.
                 written = replace(report, mechanism=report.name)
             sys.stdout.write(written.to_json() + "\n")
         else:
@@ -295,12 +295,12 @@ def _print_report(report: _Report) -> None:
         for label, text in report.lines()
     ]
     if not (sys.stdout.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))):
-        # Nothing is coloured in a pipe or a file, and the import of rich takes 20 ms.
+        # Colours are not used in a pipe or a file, and importing rich takes 20 ms.
         return print(format_rows(report.name, rows), flush=True)
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    # A claim that stands is no pass mark: neither green nor bold.
+    # A claim that is not refuted did not pass a test, so it is neither green nor bold.
     refuted = None if isinstance(report, Trace) else report.refuted
     styles = {"verdict": {True: "bold red", False: "", None: "bold yellow"}[refuted]}
     console.print(make_visible(report.name), style="bold", markup=False, emoji=False)

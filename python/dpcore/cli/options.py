@@ -1,7 +1,7 @@
-"""Options of the commands, each declared once, and how messages spell them.
+"""Options of the commands, each declared once, and their spelling in messages.
 
-A command's options are the fields of a class. A field has the name of the argument of the function
-that does the work; `OPTIONS` gives its spelling on the command line.
+The options of a command are the fields of a class. A field has the name of the argument of the
+function that does the work. `OPTIONS` gives its spelling on the command line.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..files.formats import FORMATS, list_endings
 def make_option(
     text: str, *names: str, panel: str | None = None, default: Any = None, **more: Any
 ) -> Any:
-    """Make a field of a command's options: its line of help, spellings and panel."""
+    """Return a field for an option of a command, with its help text, spellings and panel."""
     made: Any = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     return _make_field(made, default)
 
 
 def _make_argument(metavar: str, text: str, default: Any = MISSING) -> Any:
-    """Make a field for a word of the command line that has no option's name before it."""
+    """Return a field for a positional argument of the command line."""
     return _make_field(typer.Argument(metavar=metavar, help=text, show_default=False), default)
 
 
@@ -53,14 +53,14 @@ _run_option = partial(make_option, panel="The run")
 _output_option = partial(make_option, panel="Output")
 _file_option = partial(make_option, panel="The files")
 
-# Of several commands.
+# Options of several commands.
 
 _CLAIM_CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
 _EPSILON_AND_DELTA: Final = re.compile(r"[(\[]?\s*([\d.e+-]+)\s*,\s*([\d.e+-]+)\s*[)\]]?")
 
 
 def _read_claim(text: str) -> float | Curve:
-    """Read the claim that a text states: an epsilon, or a curve by kind and parameter."""
+    """Parse a claim: an epsilon, or a curve given by its type and parameter."""
     kind, equals, number = text.partition("=")
     try:
         value = float(number if equals else kind)
@@ -152,7 +152,7 @@ Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 @dataclass(frozen=True)
 class MechanismArguments:
-    """Mechanism and its two inputs, or None if an option was not given."""
+    """Options for a mechanism and its two inputs. An option that was not given is None."""
 
     target: str | None = _make_argument(
         "SYSTEM|FILE.py:FUNCTION", "A published system, or a mechanism of your own.", None
@@ -184,7 +184,7 @@ class MechanismArguments:
 
 @dataclass(frozen=True)
 class AuditArguments(MechanismArguments):
-    """Options of `dpcore audit`, or None if an option was not given."""
+    """Options of `dpcore audit`. An option that was not given is None or its default."""
 
     command: str | None = _make_command()
     timeout: float | None = _run_option(
@@ -388,7 +388,7 @@ class OutputsArguments:
 
 @dataclass(frozen=True)
 class TableArguments:
-    """Arguments of `dpcore audit-table`, or None if an option was not given."""
+    """Options of `dpcore audit-table`. An option that was not given is None or its default."""
 
     table: str = _make_argument(
         "FILE", "A row for each input, a column for each output: .npy, or scipy's sparse .npz."
@@ -414,7 +414,7 @@ class TableArguments:
 
 @dataclass(frozen=True)
 class TraceArguments:
-    """Options of `dpcore trace`, or None if an option was not given."""
+    """Options of `dpcore trace`. An option that was not given is None or its default."""
 
     target: str = _make_argument(
         "FILE.py:FUNCTION", "The function, called with (x), (x, rng) or (x, size, rng)."
@@ -443,7 +443,7 @@ class TraceArguments:
 
 @dataclass(frozen=True)
 class PlanArguments(MechanismArguments):
-    """Options of `dpcore plan`, or None if an option was not given."""
+    """Options of `dpcore plan`. An option that was not given is None or its default."""
 
     claim: Any = _make_claim()
     true_epsilon: float | None = _claim_option("The true loss that is to be found.")
@@ -474,7 +474,7 @@ class PlanArguments(MechanismArguments):
 
 @dataclass(frozen=True)
 class ExperimentArguments:
-    """Options of `dpcore reproduce`, or None if an option was not given."""
+    """Options of `dpcore reproduce`. An option that was not given is None or its default."""
 
     name: str | None = _make_argument("NAME", "The experiment.", None)
     out: str | None = make_option("Folder for the files. Default: results.", metavar="DIR")
@@ -497,14 +497,14 @@ class ExperimentArguments:
 
 
 def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options that a function has arguments for, by name.
+    """Return the values of the options that are arguments of a function, by name.
 
     Args:
         asked: an instance of one of the classes above.
         function: the function.
 
     Returns:
-        Its keyword arguments.
+        Keyword arguments of the function.
     """
     taken = inspect.signature(function).parameters
     return {
@@ -513,7 +513,7 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
 
 
 def _list_spellings() -> dict[str, str]:
-    """Map every argument to its option, with the one that switches it off after a slash."""
+    """Map every argument to its option; the negative form of a switch follows after a slash."""
     spellings = {}
     for kind in (
         AuditArguments,
@@ -528,33 +528,33 @@ def _list_spellings() -> dict[str, str]:
         for declared in fields(kind):
             option = declared.metadata["parameter"]
             if isinstance(option, typer.models.OptionInfo):
-                # The first name of an option is kept as its default.
+                # typer keeps the first name of an option as its default.
                 own = option.default if isinstance(option.default, str) else f"--{declared.name}"
                 spellings[declared.name] = own.replace("_", "-")
-    # Complaints call the seed by the name of its argument. Of `floats` they speak as Python does.
+    # Messages name the seed by its argument. For `floats`, they use the name in Python.
     del spellings["floats"]
     return spellings | {"rng": spellings["seed"]}
 
 
 _SPELLINGS: Final = _list_spellings()
 OPTIONS: Final = {name: spelling.partition("/")[0] for name, spelling in _SPELLINGS.items()}
-"""The options by the arguments that they stand for, as messages name them."""
+"""Options by the arguments to which they correspond, as messages name them."""
 
 _PROPOSALS: Final = re.compile(
     r"(?:dpcore\.)?pairs\.patterns\((?P<dim>\w+), [\"'](?P<which>\w+)[\"']\)"
     r"|(?<![\w.-])(?P<name>" + "|".join([*OPTIONS, "floats", "executor"]) + r")="
     r"(?P<value>[\w.]+\([^()]*\)|'[^']*'|\"[^\"]*\"|[\w.+-]*\w)?"
-    # The arguments of a call are no options.
+    # The arguments of a function call are not options.
     r"|[\w.]+\((?:[^()]|\([^()]*\))*\)"
 )
-"""Arguments, and calls that options stand for, in a message."""
+"""Pattern of arguments, and of calls that correspond to options, in a message."""
 
 _WITH_PARAMETER: Final = re.compile(r"(?:\w+\.)*(L1|L2|Linf|GDP|ZCDP)\((?:\w+=)?([\w.+-]+)\)")
 _RELATIONS_OF_DATA_SETS: Final = re.compile(r"(?:\w+\.)*(Replace|Add)(Remove)?\([^()]*\)")
 
 
 def spell_proposals(text: str) -> str:
-    """Write what a message proposes to give as the options of the command line.
+    """Replace the Python arguments that a message suggests by command-line options.
 
     Example:
         >>> spell_proposals("(neighbour=L1(radius=1.0)): give paired=True, or bound='exact'")
@@ -570,7 +570,7 @@ def _spell_proposal(match: re.Match[str]) -> str:
     if name is None:
         return "dpcore trace" if match[0].startswith("dpcore.trace(") else match[0]
     option = "--dask" if name == "executor" else OPTIONS.get(name, f"--{name}")
-    # A switch has no value, and some have another name where they are off.
+    # A switch has no value. Some switches have a separate name for their negative form.
     if value in ("True", "False"):
         off = _SPELLINGS.get(name, "").partition("/")[2] or f"no {option}"
         return option if value == "True" else off
@@ -585,7 +585,9 @@ _Options = TypeVar("_Options")
 
 
 def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the fields of a class as its options, in the place of its argument `asked`.
+    """Return a decorator that gives a command the fields of a class as its options.
+
+    The options replace the argument `asked` of the command.
 
     Args:
         kind: one of the classes above.

@@ -1,4 +1,4 @@
-"""A user's own mechanism: a callable in a Python file, named as `path/to/file.py:function`."""
+"""Loading of a user's mechanism: a callable in a Python file, `path/to/file.py:function`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _module_numbers = itertools.count()
 
 
 def is_file_target(target: str) -> bool:
-    """Return True if a target names a file and not a system."""
+    """Return True if a target names a file, not a published system."""
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
 
@@ -40,7 +40,7 @@ def split_target(target: str) -> tuple[Path, str]:
     """Split a target into the file and the name in it.
 
     Raises:
-        Usage: if the Python file is missing, or no name.
+        Usage: if the Python file or the name is missing.
     """
     file, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
     if not file:
@@ -57,11 +57,11 @@ def split_target(target: str) -> tuple[Path, str]:
 
 @contextlib.contextmanager
 def user_code_context(path: Path) -> Iterator[None]:
-    """Run a user's code with its folder on sys.path and its printed text on stderr."""
+    """Provide a context for a user's code: its folder on sys.path, its prints on stderr."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
-        # stdout is for the report: one print in a mechanism would break the JSON.
+        # stdout contains only the report. A print in a mechanism would break the JSON.
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
@@ -72,25 +72,25 @@ def user_code_context(path: Path) -> Iterator[None]:
 def load_from_file(
     path: Path, name: str, label: str, repeated: bool = False, catch: str | None = None
 ) -> Any:
-    """Import the file and find the mechanism.
+    """Import the file and return the mechanism.
 
     Args:
         path: the file.
-        name: the attribute, dots allowed.
-        label: what messages and reports call the mechanism.
-        repeated: it is a function of one answer.
-        catch: names of exceptions that it may answer with, commas between.
+        name: name of the attribute, dots allowed.
+        label: name of the mechanism in messages and reports.
+        repeated: True if the function returns one output per call.
+        catch: names of exceptions that count as outputs, separated by commas.
 
     Returns:
-        The object itself where the core runs it; any other callable as a `Guarded`.
+        The object itself if it is native, or else the callable as a `Guarded`.
 
     Raises:
         Usage: if the attribute is missing, or it is not a mechanism.
-        Failure: if the import raises.
+        Failure: if the import raises an error.
     """
     module, target = _find_attribute(path, name, label)
     with tag_failures(label, str(path)):
-        # An encoder of texts, say, or what another package calls a mechanism.
+        # The target may be a text encoder or a mechanism of another package.
         target = target if is_native(target) else adapt(target) or target
     if not callable(target):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", target)))
@@ -109,19 +109,19 @@ def load_from_file(
 
 
 def load_function(path: Path, name: str, label: str) -> Any:
-    """Import the file and find the function that is traced, unchanged.
+    """Import the file and return the function to trace, unchanged.
 
     Args:
         path: the file.
-        name: the attribute, dots allowed.
-        label: what messages call the function.
+        name: name of the attribute, dots allowed.
+        label: name of the function in messages.
 
     Returns:
-        The function, or another object that a trace calls.
+        The function, or another object that a trace can call.
 
     Raises:
         Usage: if the attribute is missing, or it cannot be called.
-        Failure: if the import raises.
+        Failure: if the import raises an error.
     """
     function = _find_attribute(path, name, label)[1]
     if not callable(function) and adapt(function) is None:
@@ -130,7 +130,7 @@ def load_function(path: Path, name: str, label: str) -> Any:
 
 
 def _find_attribute(path: Path, name: str, label: str) -> tuple[ModuleType, Any]:
-    """Import the file; return its module and the object of that name, which is not a class."""
+    """Import the file; return its module and the named object, which must not be a class."""
     module = target = _import_file(path)
     for part in name.split("."):
         with tag_failures(label, str(path), _ATTRIBUTE_HINT):
@@ -144,7 +144,7 @@ def _find_attribute(path: Path, name: str, label: str) -> tuple[ModuleType, Any]
 
 
 def _import_file(path: Path) -> ModuleType:
-    # A name that nothing else has: the file may be called random.py.
+    # The module name must be unique, because the file may be called random.py.
     name = f"_dpcore_user_{next(_module_numbers)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -153,7 +153,7 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     cloud = imported_module("cloudpickle")
     if cloud is not None:
-        # Workers of a cluster cannot import a file of this machine: it travels as it is.
+        # Workers of a cluster cannot import this file, so its code is sent to them.
         cloud.register_pickle_by_value(module)
     try:
         with tag_failures(f"importing {path}", str(path), _IMPORT_HINT):
@@ -165,15 +165,15 @@ def _import_file(path: Path) -> ModuleType:
 
 
 class Guarded:
-    """A user's mechanism with exceptions that are distinguished from dpcore's own.
+    """A user's mechanism whose exceptions are distinguished from dpcore's own.
 
-    Everything else, such as `claim`, `default_pair` and `thread_safe`, is the mechanism's.
+    Other attributes, such as `claim`, `default_pair` and `thread_safe`, are those of the mechanism.
 
     Args:
         mechanism: the user's callable.
-        label: what reports call it.
+        label: name of the mechanism in reports.
         file: path of the user's file.
-        function: the user's, where the mechanism repeats it: its attributes count too.
+        function: the user's function, if the mechanism repeats it. Its attributes are used too.
     """
 
     def __init__(
@@ -183,13 +183,13 @@ class Guarded:
         if function is not None:
             self.name = label
         self.__qualname__, self.__module__ = label, "__main__"
-        # Where inspect, and the record of how an audit was made, look for the user's own text.
+        # inspect, and the record of provenance, look here for the user's source text.
         self.__wrapped__ = mechanism
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return outputs as an array; a failed conversion of a tensor is the mechanism's failure.
+        """Return outputs as an array; a tensor that cannot be converted is a user's error.
 
-        Lists stay as they are: only an audit knows how to keep what numpy would change.
+        Lists remain unchanged, because only an audit can convert them without loss.
         """
         with tag_failures(self.__qualname__, self._file):
             answer = self._mechanism(x, size, rng)
@@ -197,7 +197,7 @@ class Guarded:
 
     def __getattr__(self, name: str) -> Any:
         if "_mechanism" not in vars(self):
-            # Not made yet: a worker reads it from its copy.
+            # The object is not initialised yet, because a worker is unpickling it.
             raise AttributeError(name)
         with tag_failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE_HINT):
             value = getattr(self._mechanism, name, _MISSING_ATTRIBUTE)
@@ -209,7 +209,7 @@ class Guarded:
 
 
 def _find_exceptions(module: Any, text: str) -> list[type[Exception]]:
-    """Return exceptions by their names in a file or in Python."""
+    """Return exception classes by their names in the file or in Python."""
     exceptions = []
     for name in map(str.strip, text.split(",")):
         first = name.partition(".")[0]
@@ -222,20 +222,20 @@ def _find_exceptions(module: Any, text: str) -> list[type[Exception]]:
 
 
 def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | None:
-    """Return the mechanism's default pair.
+    """Return the default pair of a mechanism.
 
     Args:
-        mechanism: what `load_from_file` returned.
-        label: what messages call it.
+        mechanism: result of `load_from_file`.
+        label: name of the mechanism in messages.
         path: the user's file.
         dim: number of entries, or None for the mechanism's own.
 
     Returns:
-        The pair, or None if the mechanism has none.
+        The pair, or None if the mechanism has no default pair.
 
     Raises:
-        Usage: if `dim` is given and the default pair does not take it.
-        Failure: if it raises or returns no `Pair`.
+        Usage: if `dim` is given but the default pair does not accept it.
+        Failure: if `default_pair` raises an error or does not return a `Pair`.
     """
     make = mechanism_attribute(mechanism, "default_pair")
     if make is None:

@@ -1,10 +1,10 @@
-"""The figures and tables of the papers, each remade by name.
+"""Experiments that reproduce the figures and tables of the papers, each by its name.
 
-An experiment is a module or, if it has several files, a package here, and its name in `NAMES`. From
-top to bottom it has a frozen `Config`, whose fields are declared with their checks (`base`);
-`run(config)`, which gives its work to a loop that Ctrl-C may end (`running`); and a frozen `Result`
-with `table()` and `to_dict()` (`base`), and `plot()` (`drawing`). It is imported when it is first
-used.
+An experiment is a module in this package, or a subpackage if it has several files. `NAMES` lists
+the names. It consists of three parts, in this order: a frozen `Config`, whose fields are declared
+with their checks (`base`); `run(config)`, which passes its work to a loop that Ctrl-C can end
+(`running`); and a frozen `Result` with `table()` and `to_dict()` (`base`) and `plot()` (`drawing`).
+An experiment is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NAMES: tuple[str, ...] = (
     "scaling",
     "released-libraries",
 )
-"""The names of the experiments: each is that of a module or package here, with _ for -."""
+"""Names of the experiments. Each is the name of a module or subpackage here, with _ for -."""
 
 
 RESUMABLE: tuple[str, ...] = (
@@ -64,10 +64,10 @@ RESUMABLE: tuple[str, ...] = (
     "dp-sniper-table",
     "floating-point",
 )
-"""Experiments whose audits an executor can count, and which go on from run files."""
+"""Experiments whose audits an executor can count, and which can be continued from run files."""
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
-"""Options that `quick` sets, as far as an experiment has them."""
+"""Options that `quick` sets, if an experiment has them."""
 
 
 class Result(Protocol):
@@ -75,16 +75,16 @@ class Result(Protocol):
 
     @property
     def partial(self) -> bool:
-        """True if Ctrl-C ended the experiment early: it then holds what was done."""
+        """True if Ctrl-C ended the experiment early. It then contains the completed parts."""
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the result on a new figure of pyplot, a given figure or in the place of axes."""
+        """Draw the result on a new pyplot figure, on a given figure, or in place of axes."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
 
     def table(self) -> str:
-        """Return the figures as aligned plain text."""
+        """Return the results as aligned plain text."""
 
 
 def get(name: str) -> Any:
@@ -98,7 +98,7 @@ def get(name: str) -> Any:
 
     Raises:
         TypeError: if `name` is not a string.
-        ValueError: if it is not one of `NAMES`.
+        ValueError: if `name` is not one of `NAMES`.
 
     Example:
         >>> get("habernal2022-figure1").Config().trials
@@ -108,20 +108,21 @@ def get(name: str) -> Any:
 
 
 def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
-    """Make the configuration of an experiment from the given fields.
+    """Make the configuration of an experiment from some of its fields.
 
     Args:
         name: one of `NAMES`.
-        quick: a run that only shows that it works: `QUICK`, unless other values are given.
-        **options: fields of its `Config`. None and False leave it at the experiment's own.
+        quick: True for a short run that only shows that the experiment works. It sets the values of
+            `QUICK`, unless other values are given.
+        **options: fields of the experiment's `Config`. None and False keep the default.
 
     Returns:
-        Its `Config`.
+        The experiment's `Config`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range, or the experiment takes no such field: the message
-            says which ones do.
+        ValueError: if a value is out of range, or the experiment has no such field. The message
+            names the experiments that have it.
 
     Example:
         >>> config_of("published-systems", quick=True).trials
@@ -169,34 +170,37 @@ def reproduce(
 
     Args:
         name: one of `NAMES`.
-        out: folder for the files, created if it is missing; files of these names are replaced.
-        trials: draws on each side of every audit, or draws in every histogram. None takes the
-            experiment's own number, the paper's where it gives one.
-        seed: int in [0, 2**63). None takes the experiment's own, so that a plain call repeats the
-            published files.
-        threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
-        data: folder with the corpora that it reads. None has it make up texts, which table and
-            picture say.
-        full: the size of the paper, for an experiment that is smaller otherwise.
-        quick: few trials and one seed, unless they are given: under 20 seconds.
-        seeds: number of runs; their mean and spread are shown.
-        device: where torch runs, such as "cpu" or "cuda".
-        executor: counts the audits, see `dpcore.audit`: a Dask client, say.
-        resume: folder with a run file for each audit: an experiment that was killed goes on, and
-            finished audits are not counted again. For those named in `RESUMABLE`, as `executor`.
+        out: folder for the files. It is created if it is missing. Files of these names are
+            replaced.
+        trials: draws per side of every audit, or draws per histogram. Defaults to the experiment's
+            own number, which is the paper's number if the paper states one.
+        seed: int in [0, 2**63). Defaults to the experiment's own seed, so that a call without it
+            repeats the published files.
+        threads: number of threads. Defaults to all cores. It never changes a result.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
+        data: folder with the corpora of the experiment. By default, texts are generated, and table
+            and picture state this.
+        full: True for the size of the paper, if the default size of the experiment is smaller.
+        quick: True for few trials and one seed, unless these are given. It takes less than 20
+            seconds.
+        seeds: number of runs. Their mean and spread are shown.
+        device: torch device, such as "cpu" or "cuda".
+        executor: executor that counts the audits, such as a Dask client; see `dpcore.audit`.
+        resume: folder with a run file per audit. An experiment that was stopped continues, and
+            completed audits are not counted again. Like `executor`, only for the experiments in
+            `RESUMABLE`.
 
     Returns:
-        The experiment's `Result`. After Ctrl-C it holds what was done, with `partial`
-        set, and the files hold the same. (`dpcore reproduce` treats SIGTERM as Ctrl-C.)
+        The experiment's `Result`. After Ctrl-C, it contains the completed parts, with `partial`
+        set, and so do the files. (`dpcore reproduce` treats SIGTERM like Ctrl-C.)
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a name or a value is out of range, or an option is given that this
-            experiment does not take.
-        ModuleNotFoundError: if it needs a package that is not installed: it says which.
+        ValueError: if a name or a value is out of range, or the experiment does not have an option.
+        ModuleNotFoundError: if a required package is not installed. The message names it.
         OSError: if the folder or a file cannot be written.
-        KeyboardInterrupt: on Ctrl-C before anything is done.
+        KeyboardInterrupt: on Ctrl-C before any part is completed.
 
     Example:
         >>> import tempfile
@@ -213,7 +217,7 @@ def reproduce(
             raise invalid(option, f"left out for {name} (it is for {', '.join(RESUMABLE)})", value)
     options = {"data": data, "full": flag("full", full), "seeds": seeds, "device": device}
     config = config_of(name, quick=quick, trials=trials, seed=seed, **options)
-    # Before the run: a folder that cannot be made should not cost a minute of counting.
+    # The folder is checked before the run, so that an error does not cost a minute of counting.
     folder = Path(out)
     with name_path_errors(folder, "written to", "out", "folder"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -233,7 +237,7 @@ def reproduce(
         write_file(folder / f"{name}.json", record + "\n", "out")
         save_png_and_svg(result, folder / name)
     except OSError as error:
-        # Hours of counting must not be lost with a file.
+        # The result is attached, so that hours of counting are not lost with a file.
         vars(error).update(result=result)
         raise
     return result

@@ -1,9 +1,9 @@
 """Share of rewritten utterances that are linked to their originals, against the true epsilon.
 
-The attacker of ADePT's appendix C knows the auto-encoder, but not the noise. He has all candidate
-utterances and ranks them by the noisy vector or by the rewritten text. As controls there is no
-noise, and outputs of other texts. A second attacker has no candidates: they are drawn from a
-next-word model that was fitted without the victims.
+The attacker of ADePT's appendix C knows the auto-encoder, but not the noise. The attacker has all
+candidate utterances and ranks them by the noisy vector or by the rewritten text. The controls are
+outputs without noise, and outputs of other texts. A second attacker has no candidates. It draws
+them from a next-word model that was fitted without the victims' texts.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
-"""Noise for one clip, so that all have the same weights."""
+"""Variants of the noise. All use the same clip, so all have the same weights."""
 _SIZES: Final = {False: (8, 64, 1000, 200, 2000, 20), True: (15, 48, 100, 60, 200, 5)}
-"""Passes, entries of a state, candidates, outputs, drawn candidates and victims; and if quick."""
+"""Sizes without and with `quick`: epochs, entries of a state, candidates, outputs, drawn candidates
+and victims."""
 _VALID_TEXTS: Final = 100
-"""Texts of train that choose the epoch of the next-word model."""
+"""Number of training texts that choose the epoch of the next-word model."""
 _MODEL_EPOCHS: Final = 4
 _VECTOR_METHODS: Final = ("likelihood", "encoding")
 _TEXT_METHODS: Final = ("encoding", "words")
@@ -39,12 +40,13 @@ _TEXT_METHODS: Final = ("encoding", "words")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Victims(Shown):
-    """Victims among utterances that a model drew, by the vectors of the rewritten texts.
+    """Linkage of victims among utterances that a model drew, by vectors of rewritten texts.
 
     Args:
-        rank: median rank of the truth where it is included once.
-        shared: mean number of words that the first guess shares with the truth, left out.
-        random: the same of a random candidate.
+        rank: median rank of the true text, if it is added to the drawn utterances.
+        shared: mean number of words that the first guess shares with the true text, without adding
+            it.
+        random: mean number of words that a random candidate shares with the true text.
     """
 
     rank: float
@@ -57,13 +59,13 @@ class Row(Shown):
     """Linkage under one noise.
 
     Args:
-        variant: of the noise; "no noise" without.
-        claimed: the epsilon claimed.
-        true: the epsilon that holds for any two texts.
+        variant: variant of the noise, or "no noise".
+        claimed: claimed epsilon.
+        true: epsilon that holds for any two texts.
         vector: linkage by the noisy vectors.
         text: linkage by the rewritten texts.
         control: linkage of outputs of other texts, by the first method of `vector` and of `text`.
-        victims: what is linked without candidates.
+        victims: linkage without known candidates.
     """
 
     variant: str
@@ -80,12 +82,12 @@ class Config(Settings):
     """Options of the experiment.
 
     Args:
-        seed: int in [0, 2**63); training and noise get seeds derived from it.
-        data: folder with the folder `atis`, or this one. None makes texts up.
-        quick: no more than shows that it works.
-        confidence: probability that an interval holds, for each on its own.
-        claimed: the epsilons claimed, in order.
-        variants: of the noise.
+        seed: int in [0, 2**63). Training and noise get separate seeds derived from it.
+        data: folder with the folder `atis`, or `atis` itself. By default, texts are generated.
+        quick: True for a short run that only shows that the experiment works.
+        confidence: probability that an interval holds, for each interval separately.
+        claimed: claimed epsilons, in order.
+        variants: variants of the noise.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -107,13 +109,13 @@ class Config(Settings):
 
     @property
     def full(self) -> bool:
-        """False: `read_corpora` reads the first corpus only."""
+        """False, because `read_corpora` reads only the first corpus."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Clean vectors of texts that were encoded once."""
+    """Clean vectors of texts, encoded once."""
 
     table: dict[str, npt.NDArray[Any]]
 
@@ -134,13 +136,13 @@ class _Study:
     config: Config
 
     def link_outputs(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
-        """Link outputs; with a shift the truth is the candidate that many rows further."""
+        """Link outputs to candidates; `shift` moves the true candidates by that number of rows."""
         truth = (np.arange(self.outputs) + shift) % len(self.candidates)
         options: Any = {"truth": truth, "confidence": self.config.confidence}
         return link(model, self.candidates, outputs, by=list(by), **options)
 
     def measure(self, variant: str, claimed: float) -> Row:
-        """Rewrite under one noise, and link."""
+        """Rewrite the texts under one noise, and link the outputs."""
         model, seed = self.model, cell_seed(self.config.seed, f"{variant}/{claimed!r}")
         texts = self.candidates[: self.outputs]
         if variant == "no noise":
@@ -160,7 +162,7 @@ class _Study:
         return Row(variant, claimed, true, vector, text, (control[0], control[1]), victims)
 
     def link_victims(self, written: Sequence[str], seed: int) -> Victims:
-        """Link the first rewritten texts among utterances that the next-word model drew."""
+        """Link the first rewritten texts to utterances that the next-word model drew."""
         different = [text for text in set(written) if text.strip()]
         table = dict(zip(different, self.model.clean(different).detach().numpy(), strict=True))
         encoded = _Encoded(self.encoded.table | table)
@@ -212,23 +214,24 @@ def _prepare(texts: StudyTexts, config: Config, progress: bool | None) -> _Study
 
 @time_run("torch", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train an auto-encoder and a next-word model on public texts, rewrite others, and link them.
+    """Train an auto-encoder and a next-word model on public texts; rewrite and link other texts.
 
     Args:
-        config: what to train, to rewrite and to link.
-        threads: has no effect, for torch has one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: has no effect, because torch uses one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, a row for each variant and claim, and one without noise.
 
     Raises:
-        ModuleNotFoundError: without torch; it says what to install.
+        ModuleNotFoundError: if torch is missing. The message states how to install it.
         FileNotFoundError: if a file of the data is missing.
-        KeyboardInterrupt: on Ctrl-C before anything was linked.
+        KeyboardInterrupt: on Ctrl-C before the first row.
 
     Source:
-        Krishna, Gupta and Dupuy (2021), appendix C; the fault: Habernal (2021), theorem 1.
+        Krishna, Gupta and Dupuy (2021), appendix C. For the fault: Habernal (2021), theorem 1.
 
     Example:
         >>> from importlib.util import find_spec
@@ -247,19 +250,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The linkage, row by row.
+    """Linkage under every noise.
 
     Args:
-        config: the options of the run.
+        config: options of the run.
         corpus: title of the corpus.
-        rows: one for each variant and claim, the last without noise.
+        rows: one row for each variant and claim. The last row is without noise.
     """
 
     corpus: str
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         linked = self.rows[0].vector.linkages[0]
         candidates, floor = self.rows[0].vector.candidates, linked.floor
         return self.join_parts(
@@ -281,7 +284,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the share linked against the true epsilon."""
+        """Draw the share of linked outputs against the true epsilon."""
         picture = make_canvas(2.9, ax)
         left, right = picture.subplots(1, 2, sharey=True)
         for variant, colour in zip(VARIANTS, (RED, BLUE, "#2e7d32"), strict=True):

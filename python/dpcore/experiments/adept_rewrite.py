@@ -1,10 +1,10 @@
-"""Utility of texts rewritten by ADePT, at the true epsilon and not at the claimed one.
+"""Utility of texts rewritten by ADePT, at the true epsilon instead of the claimed one.
 
-ADePT rewrites texts by an auto-encoder with noise in the middle. As published, its noise gives
-sqrt(n) times the epsilon claimed; "scaled" has the noise that its claim needs, with the same
-weights, "l1" and "gaussian" are other repairs. The auto-encoder is trained on public texts, epochs
-are fixed beforehand, and what is rewritten are other texts, on which no choice is made. Utility is
-measured by a linear classifier that predicts intents from rewritten texts.
+ADePT rewrites texts by an auto-encoder with noise between encoder and decoder. With the published
+noise, the true epsilon is sqrt(n) times the claimed one. The variant "scaled" adds the noise that
+the claim needs, with the same weights. Other repairs are "l1" and "gaussian". The auto-encoder is
+trained on public texts. Other texts, on which no choice is made, are rewritten. Utility is measured
+by a linear classifier that predicts intents from rewritten texts.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
 _FULL_WIDTHS = (64, 128, 256)
 _MIN_AUDIT_REWRITES = 1000
-"""Rewrites that an audit of texts takes at least."""
+"""Smallest number of rewrites per side in an audit of texts."""
 
 MADE_UP: Final = "generated"
-"""Name of the corpus that is made up where there is no data."""
+"""Name of the corpus that is generated if there are no data."""
 DELTA: Final = 1e-5
-"""The delta of the Gaussian claim."""
+"""Delta of the Gaussian claim."""
 _MAX_TRAINING_REWRITES: Final = 1000
-"""Training texts that are rewritten, at most."""
+"""Largest number of training texts that are rewritten."""
 FOLDS: Final = 5
-"""Parts of the rewritten texts, each told by a classifier that has seen the others."""
+"""Number of folds of the rewritten texts. A classifier trained on the others predicts each."""
 EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
-"""Passes over the train file, fixed beforehand, and how often a word must occur there."""
+"""Passes over the training file (fixed in advance), and smallest count of a word in it."""
 _GENERATED_TEXTS: Final = 2000
 _QUICK_SIZES: Final = (480, 120, 10)
-"""Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
+"""Numbers of training texts, held-out texts and passes of a quick run, which is only a test."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyTexts(Shown):
-    """A corpus, as the experiment takes it.
+    """A corpus, prepared for the experiment.
 
     Args:
         name: "atis", "snips" or "generated".
-        origin: where it is from.
-        train: public texts: the auto-encoder is fitted to them.
-        held: texts to rewrite, none of which occurs in `train`.
-        labels: their intents.
-        dropped: texts left out because they occur in `train`.
-        epochs: passes over `train`.
-        min_count: how often a word must occur in `train`.
+        origin: source of the texts.
+        train: public texts. The auto-encoder is trained on them.
+        held: texts to rewrite. No text in `train` is equal to one of them.
+        labels: intents of the texts to rewrite.
+        dropped: number of texts that were left out because they occur in `train`.
+        epochs: number of passes over `train`.
+        min_count: smallest number of occurrences of a word in `train`.
     """
 
     name: str
@@ -82,12 +82,12 @@ class StudyTexts(Shown):
 
     @property
     def words(self) -> list[str]:
-        """The texts to rewrite, each as its words."""
+        """Texts to rewrite, each as a list of words."""
         return list(map(rejoin_words, self.held))
 
 
 def rejoin_words(text: str) -> str:
-    """Join the words of a text by blanks, which is the best that the auto-encoder can write."""
+    """Join the words of a text by blanks, which is the best possible output of the auto-encoder."""
     return " ".join(words_of(text))
 
 
@@ -95,11 +95,11 @@ def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
     """Read or generate the corpora of a run.
 
     Args:
-        config: has `data`, `full` and `quick`.
+        config: options with `data`, `full` and `quick`.
 
     Raises:
-        FileNotFoundError: if a file is missing; it says which, and where it is from.
-        ValueError: if too few texts are left to rewrite.
+        FileNotFoundError: if a file is missing. The message states its name and its source.
+        ValueError: if too few texts to rewrite remain.
     """
     if config.data is None:
         rows = sum(_QUICK_SIZES[:2]) if config.quick else _GENERATED_TEXTS
@@ -134,7 +134,7 @@ class Utility(Shown):
 
     Args:
         accuracy: share of the texts with a correctly predicted intent.
-        f1: macro-F1 of the intents with two different texts at least.
+        f1: macro-F1 over the intents with at least two different texts.
     """
 
     accuracy: Measured
@@ -142,7 +142,7 @@ class Utility(Shown):
 
 
 def list_single_intents(texts: StudyTexts) -> tuple[str, ...]:
-    """List the intents with one text, which no classifier can learn without that text."""
+    """List the intents with one text. A classifier without this text cannot learn them."""
     counts = Counter(label for _, label in {*zip(texts.words, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
@@ -157,17 +157,17 @@ def measure_intent_utility(
 ) -> Utility:
     """Measure how well intents are predicted from rewritten texts, after training on such texts.
 
-    TF-IDF and logistic regression in five folds; rewrites of equal texts are in one fold.
+    Uses TF-IDF and logistic regression in five folds. Rewrites of equal texts are in one fold.
 
     Args:
-        rewritten: one for each of the held-out texts.
-        texts: these, with their intents.
-        confidence: of each interval by itself.
-        seed: of the bootstrap.
+        rewritten: one rewritten text for each held-out text.
+        texts: held-out texts with their intents.
+        confidence: probability that an interval holds, for each interval separately.
+        seed: seed of the bootstrap.
     """
     alone = list_single_intents(texts)
     names = [name for name in sorted(set(texts.labels)) if name not in alone]
-    # The codes behind those of macro-F1 are never a group of their own.
+    # Codes above those of macro-F1 never form their own group.
     codes = {name: code for code, name in enumerate((*names, *alone))}
     labels = np.array([codes[label] for label in texts.labels])
     selection = require_module("sklearn.model_selection", NAME)
@@ -188,7 +188,7 @@ def _fit_and_predict(labels: Any, fit_texts: list[str], asked: list[str]) -> Any
     linear = require_module("sklearn.linear_model", NAME)
     from threadpoolctl import threadpool_limits
 
-    # Words are parted by blanks; the usual pattern would drop those of one letter.
+    # Words are separated by blanks. The default pattern would drop words of one letter.
     weights = extraction.TfidfVectorizer(analyzer=str.split)
     with threadpool_limits(1):
         model = linear.LogisticRegression(max_iter=1000).fit(
@@ -199,13 +199,13 @@ def _fit_and_predict(labels: Any, fit_texts: list[str], asked: list[str]) -> Any
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Setup(Shown):
-    """One auto-encoder to train.
+    """Settings of one auto-encoder.
 
     Args:
         corpus: name of its corpus.
-        clip: the norm of the clip: "l1" or "l2".
-        hidden: entries of a state; vectors have twice as many.
-        number: 0 for the first seed, and so on.
+        clip: norm of the clipping, "l1" or "l2".
+        hidden: number of entries of a state. Vectors have twice as many.
+        number: number of the seed, from 0.
     """
 
     corpus: str
@@ -215,7 +215,7 @@ class Setup(Shown):
 
 
 def clip_of(variant: str) -> str:
-    """Return the norm in which a variant clips."""
+    """Return the norm that a variant uses for clipping."""
     return "l1" if variant == "l1" else "l2"
 
 
@@ -224,14 +224,14 @@ class Fitted(Shown):
     """A trained auto-encoder, without noise.
 
     Args:
-        setup: which one.
+        setup: settings of the auto-encoder.
         model: the auto-encoder, or None in a result.
-        pair: the two texts to rewrite that are farthest apart.
-        trained: how it was trained.
-        bleu: of the texts to rewrite, without noise.
+        pair: the two texts to rewrite with the largest distance between them.
+        trained: description of the training.
+        bleu: BLEU of the texts to rewrite, without noise.
         memorised: BLEU of training texts, without noise.
         plain: utility of the texts decoded without noise.
-        examples: rewrites without noise of the first texts.
+        examples: rewrites of the first texts, without noise.
     """
 
     setup: Setup
@@ -246,20 +246,20 @@ class Fitted(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """The rewrites of one trained auto-encoder under one noise.
+    """Results of the texts rewritten by one trained auto-encoder with one noise.
 
     Args:
-        seed: repeats its noise.
-        true: the epsilon that holds for any two texts.
-        exact: the exact loss of the largest pair, computed from the declared noise.
-        on_vector: what an audit of the vectors certifies on that pair.
-        on_text: what an audit of the rewritten texts certifies on it.
-        event: the event of the latter, in words.
-        refuted: which of the two audits refuted the claim.
-        bleu: of the rewrites.
-        unchanged: share of the texts that were rewritten to themselves.
-        told: utility of the rewrites.
-        memorised: BLEU of rewritten training texts: these are not private texts.
+        seed: seed of the noise.
+        true: true epsilon for any two texts.
+        exact: exact loss of the largest pair, computed from the declared noise.
+        on_vector: result of the audit of the vectors on this pair.
+        on_text: result of the audit of the rewritten texts on this pair.
+        event: event of the audit of the rewritten texts, in words.
+        refuted: audits that refuted the claim.
+        bleu: BLEU of the rewritten texts.
+        unchanged: share of the texts whose rewritten text is equal to the original.
+        told: utility of the rewritten texts.
+        memorised: BLEU of rewritten training texts. These are not private texts.
         examples: rewrites of the first texts.
         partial: True if Ctrl-C ended an audit early.
     """
@@ -281,14 +281,14 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """A variant at a claim: one cell for each seed.
+    """One variant at one claimed epsilon, with one cell for each seed.
 
     Args:
         corpus: name of the corpus.
-        hidden: entries of a state.
-        variant: of the noise.
-        claimed: the epsilon claimed.
-        cells: one for each seed.
+        hidden: number of entries of a state.
+        variant: variant of the noise.
+        claimed: claimed epsilon.
+        cells: one cell for each seed.
     """
 
     corpus: str
@@ -299,21 +299,21 @@ class Row(Shown):
 
     @property
     def true(self) -> float:
-        """The epsilon that holds for any two texts."""
+        """True epsilon for any two texts."""
         return self.cells[0].true
 
     @property
     def accuracy(self) -> Measured:
-        """Share of texts with a correctly predicted intent; of several seeds mean and spread."""
+        """Share of correctly predicted intents; for several seeds, their mean and spread."""
         return _join_seeds([cell.told.accuracy for cell in self.cells])
 
     @property
     def f1(self) -> Measured:
-        """Macro-F1 of the intents; of several seeds mean and spread."""
+        """Macro-F1 of the intents; for several seeds, their mean and spread."""
         return _join_seeds([cell.told.f1 for cell in self.cells])
 
     def mean(self, name: str) -> float:
-        """Return the mean of a figure over the seeds."""
+        """Return the mean of a value over the seeds."""
         return statistics.fmean(getattr(cell, name) for cell in self.cells)
 
 
@@ -329,9 +329,9 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
     """Train an auto-encoder without noise, and decode texts without noise.
 
     Args:
-        setup: which one.
-        texts: its corpus.
-        config: has `seed`, `confidence`, `device` and `examples`.
+        setup: settings of the auto-encoder.
+        texts: corpus of the auto-encoder.
+        config: options with `seed`, `confidence`, `device` and `examples`.
     """
     from ..text import ADePTModel
 
@@ -357,21 +357,21 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
 
 
 def _choose_public(texts: StudyTexts) -> list[str]:
-    """Choose training texts at equal distances in their file, which may be sorted."""
+    """Choose training texts at equal distances in the file, because it may be sorted."""
     return list(texts.train[:: math.ceil(len(texts.train) / _MAX_TRAINING_REWRITES)])
 
 
 def rewrite_and_audit(
     fitted: Fitted, texts: StudyTexts, variant: str, claimed: float, config: Any
 ) -> Cell:
-    """Rewrite the held-out texts and audit vectors and rewrites on the largest pair.
+    """Rewrite the held-out texts, and audit vectors and rewritten texts on the largest pair.
 
     Args:
-        fitted: the auto-encoder.
-        texts: its corpus.
-        variant: of the noise.
-        claimed: the epsilon claimed.
-        config: has `trials`, `text_trials`, `seed`, `confidence` and `examples`.
+        fitted: the trained auto-encoder.
+        texts: corpus of the auto-encoder.
+        variant: variant of the noise.
+        claimed: claimed epsilon.
+        config: options with `trials`, `text_trials`, `seed`, `confidence` and `examples`.
     """
     setup = fitted.setup
     delta = DELTA if variant == "gaussian" else 0.0
@@ -404,25 +404,25 @@ def rewrite_and_audit(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the training, the rewriting and the audits.
+    """Options of the training, the rewriting and the audits.
 
     Args:
-        trials: vectors on each side of every audit; audits of rewritten texts take a tenth.
-        seed: int in [0, 2**63); all training, noise and audits get seeds derived from it.
-        data: folder with the folders `atis` and `snips`, or one of these. None makes texts up.
-        full: SNIPS as well as ATIS, three seeds, and 64 and 256 hidden entries in addition to 128.
-        quick: no more than shows that it works: few texts, little training, two claims.
-        seeds: trainings of each auto-encoder; their mean and spread are shown. None is 1, and 3
-            where `full` is set.
-        device: where encoder and decoder run, such as "cpu".
-        confidence: probability that a bound or an interval holds, for each on its own.
-        claimed: the epsilons claimed, in order.
-        variants: of the noise.
-        examples: texts that are shown with all their rewrites.
+        trials: vectors per side of every audit. Audits of rewritten texts use a tenth of it.
+        seed: int in [0, 2**63). Training, noise and audits get separate seeds derived from it.
+        data: folder with the folders `atis` and `snips`, or one of these. None generates texts.
+        full: True to add SNIPS, and 64 and 256 hidden entries, and to use three seeds.
+        quick: True for a short test with few texts, little training and two claims.
+        seeds: number of trainings of each auto-encoder. Mean and spread over them are shown.
+            Defaults to 1, or to 3 if `full` is True.
+        device: torch device of encoder and decoder, such as "cpu".
+        confidence: probability that a bound or interval holds, for each separately.
+        claimed: claimed values of epsilon, in order.
+        variants: variants of the noise.
+        examples: number of texts that are shown with all their rewrites.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or `full` and `quick` are both set.
+        TypeError: if a field has the wrong type.
+        ValueError: if a value is out of range, or `full` and `quick` are both True.
 
     Example:
         >>> Config(quick=True).claimed
@@ -450,36 +450,36 @@ class Config(SeededSettings):
 
     @property
     def text_trials(self) -> int:
-        """Rewrites on each side of an audit of texts: each costs as much as ten vectors."""
+        """Rewrites per side of an audit of texts. Each takes as much time as ten vectors."""
         return max(_MIN_AUDIT_REWRITES, self.trials // 10)
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Entries of a state, for each auto-encoder."""
+        """Numbers of entries of a state, one for each auto-encoder."""
         return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
 
 
 @time_run("sklearn", "sacrebleu")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train the auto-encoders, rewrite under every noise, and audit.
+    """Train the auto-encoders, rewrite texts with every noise, and audit.
 
     Args:
-        config: what to train, to rewrite and to audit.
-        threads: processes, None for all cores; one where the device is not the CPU. They change
-            no result: torch has one thread in each.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of processes, by default all cores, or one if the device is not the CPU. It
+            never changes a result, because torch uses one thread in each process.
+        progress: True to show a progress bar. Defaults to True for long interactive work.
 
     Returns:
         The result, one row for each corpus, width, variant and claim.
 
     Raises:
-        ModuleNotFoundError: without torch, scikit-learn or sacrebleu; it says what to install.
+        ModuleNotFoundError: if torch, scikit-learn or sacrebleu is missing.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if the device is missing, or too few texts.
+        ValueError: if the device is missing, or there are too few texts.
         KeyboardInterrupt: on Ctrl-C before anything was rewritten.
 
     Source:
-        Krishna, Gupta and Dupuy (2021); the fault: Habernal (2021), theorem 1.
+        Krishna, Gupta and Dupuy (2021). For the fault: Habernal (2021), theorem 1.
 
     Example:
         >>> from importlib.util import find_spec
@@ -516,13 +516,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The rewrites, row by row.
+    """Results of the rewriting, row by row.
 
     Args:
-        config: the options of the run.
+        config: options of the run.
         texts: the corpora.
-        models: the trained auto-encoders, without their weights.
-        rows: one for each corpus, width, variant and claim.
+        models: trained auto-encoders, without their weights.
+        rows: one row for each corpus, width, variant and claim.
         clean: utility of the unchanged texts, by corpus.
     """
 
@@ -532,7 +532,7 @@ class Result(Tabled[Config]):
     clean: dict[str, Utility]
 
     def table(self) -> str:
-        """Return the figures as text, the conclusions, and five texts with all rewrites."""
+        """Return results as text, with conclusions and all rewrites of the example texts."""
         config = self.config
         seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
         pairs = product(self.texts, config.widths)
@@ -547,13 +547,13 @@ class Result(Tabled[Config]):
         )
 
     def select_width(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
-        """Return the rows and the auto-encoders of a corpus and a width."""
+        """Return the rows and the auto-encoders of one corpus and one width."""
         key = texts.name, width
         rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
         return rows, [m for m in self.models if (m.setup.corpus, m.setup.hidden) == key]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as plain data for strict JSON."""
         return self.make_record(
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
@@ -581,12 +581,12 @@ class Result(Tabled[Config]):
 
 
 def corpus_title(texts: StudyTexts) -> str:
-    """Return the title of a corpus, which shows if it is made up."""
+    """Return the title of a corpus, which shows if the corpus is generated."""
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 
 def needed_epsilon(rows: list[Row], floor: float) -> float | None:
-    """Return the smallest true epsilon from which on a variant beats the majority, or None."""
+    """Return the true epsilon from which a variant is better than the majority, or None."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
@@ -594,7 +594,7 @@ def needed_epsilon(rows: list[Row], floor: float) -> float | None:
 def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
     """Return the row of highest accuracy whose true epsilon is at most a level, or None.
 
-    Only rows count whose intents are predicted better than the floor, beyond the interval.
+    Only rows are considered whose accuracy is above the floor by more than the interval.
     """
     held = [row for row in rows if row.true <= level * 1.0001 and row.accuracy.low > floor]
     return max(held, key=lambda row: row.accuracy.value, default=None)

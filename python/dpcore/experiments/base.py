@@ -1,4 +1,4 @@
-"""Base of every experiment: settings of its `Config`, columns of its table, its plain data."""
+"""Common parts of experiments: settings of a `Config`, columns of a table, and plain data."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 
 SEED = 2022
-"""The seed of the published files: the year of the paper."""
+"""Seed of the published files, the year of the paper."""
 
 
 def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Check a list without repetition, entry by entry, and return it as a tuple."""
+    """Check each entry of a list without repetitions, and return the list as a tuple."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise errors.mistyped(name, "a list or tuple", values)
     entries = tuple(map(checked, values))
@@ -40,7 +40,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_trials(name: str, value: Any, low: int) -> int:
-    """Check a number of trials, or of what stands for them, that has a least value."""
+    """Check a number of trials, or of texts used as trials, against its minimum."""
     return errors.integer(name, errors.count(name, value), low)
 
 
@@ -56,28 +56,28 @@ _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "bound": lambda name, value: errors.choice(name, value, tuple(BOUNDS)),
     **dict.fromkeys(("epsilon", "epsilons", "claims"), check_positive),
 }
-"""Checks of the fields that a `Config` has without `setting`."""
+"""Checks of the fields of a `Config` that are not declared by `setting`."""
 
 
 def setting(
     usual: Any, check: Callable[..., Any] | None = None, *values: Any, quick: Any = None,
     full: Any = None, ascending: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
-    """Declare a field of a `Config`: its value and its check.
+    """Declare a field of a `Config`, with its default and its check.
 
     Args:
-        usual: the default; a tuple declares a list without repetition, of
-            which each entry is checked.
-        check: called as `check(name, value, *values, **options)`, returns the value to keep; None
-            for the check of the fields of this name.
+        usual: default value. A tuple declares a list without repetitions, whose entries are checked
+            one by one.
+        check: function called as `check(name, value, *values, **options)` that returns the checked
+            value. Defaults to the common check for fields of this name.
         *values: further arguments of the check.
-        quick: the default where `quick` is set.
-        full: the default where `full` is set.
-        ascending: True for a list that is sorted.
+        quick: default value if `quick` is set.
+        full: default value if `full` is set.
+        ascending: True to sort a list.
         **options: further keyword arguments of the check.
 
     Returns:
-        A field of a dataclass. With `quick` or `full` its default is None.
+        A dataclass field. With `quick` or `full`, its default is None.
     """
 
     def check_value(name: str, value: Any) -> Any:
@@ -93,12 +93,12 @@ def setting(
 
 
 class Settings(Shown):
-    """Base class of a `Config`: its fields are checked as `setting` or their name says."""
+    """Base class of a `Config`, whose fields are checked as declared by `setting` or by name."""
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Check the fields, and fill in the values of a quick, usual or full run."""
+        """Check the fields, and fill in the defaults of a quick, usual or full run."""
         sizes = [name for name in ("quick", "full") if getattr(self, name, False) is True]
         for setting in fields(self):  # type: ignore[arg-type]
             value, by_size = getattr(self, setting.name), setting.metadata.get("by_size", {})
@@ -112,14 +112,14 @@ class Settings(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeededSettings(Settings):
-    """Base class of a `Config` that begins with the number of trials and the seed."""
+    """Base class of a `Config` whose first fields are the number of trials and the seed."""
 
     trials: int = 10**6
     seed: int = SEED
 
 
 def encode_entries(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries as plain data, also those of dicts and lists inside.
+    """Convert entries to plain data, including entries of nested dicts and lists.
 
     Example:
         >>> encode_entries({"rows": 3, "cells": [{"ends": (0.5, float("inf"))}]})
@@ -135,7 +135,7 @@ def _encode_entry(value: Any) -> Any:
 
 
 def encode_fields(cell: Any) -> dict[str, Any]:
-    """Return the fields of a record as plain data, those of records inside too."""
+    """Convert the fields of a record to plain data, including nested records."""
     return encode_entries(asdict(cell))
 
 
@@ -143,12 +143,12 @@ def encode_fields(cell: Any) -> dict[str, Any]:
 class Column:
     """One column of a table.
 
-    Args:
-        head: its head.
-        value: the attribute of a row that it shows, dotted for one of an attribute; or a function
-            of the row.
-        text: returns the text of the value; or a format such as ".3f".
-        left: True if it is set flush left.
+    head: heading of the column.
+    value: name of the attribute that the column shows, with dots for nested attributes; or a
+        function of the row.
+    text: function that formats the value, or a format such as ".3f".
+    left: True for left alignment.
+    missing: text for the value None.
         missing: the text where the value is None.
     """
 
@@ -159,7 +159,7 @@ class Column:
     missing: str = "-"
 
     def format_value(self, row: Any) -> str:
-        """Return the text of one row."""
+        """Return the text for one row."""
         value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
         if value is None:
             return self.missing
@@ -167,7 +167,7 @@ class Column:
 
 
 def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
-    """Return a table with a line for each row."""
+    """Return a table as text, with one line per row."""
     lines = [[column.format_value(row) for column in columns] for row in rows]
     left = [place for place, column in enumerate(columns) if column.left]
     return align_rows([[column.head for column in columns], *lines], left)

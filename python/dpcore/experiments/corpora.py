@@ -1,7 +1,7 @@
-"""Public corpora by name, each file in its own format, and two sets of texts to redact.
+"""Public corpora by name, each read in its own format, and two sets of texts for redaction.
 
-`read_corpus` returns a whole corpus; `read_texts` and `read_two_sets` return what the experiments
-on redacted texts share.
+`read_corpus` reads a whole corpus. `read_texts` and `read_two_sets` are shared by the experiments
+on redacted texts.
 """
 
 from __future__ import annotations
@@ -33,33 +33,34 @@ Name = Literal[
     "dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names", "wikitext2", "polarity",
     "textfooler", "yelp",
 ]  # fmt: skip
-"""The keys of `KNOWN` as a type."""
+"""Type of the keys of `KNOWN`."""
 
 ENTITIES: Final = ("Bush", "Kerry", "Arafat", "Blair", "Sharon")
-"""The private attributes of DPNR's AG corpus: who is named in the text."""
+"""Private attributes of DPNR's AG corpus: the people who are named in the texts."""
 
 _SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
-"""The label of the sensitive set: neoplasms with `data`, the topic of money without."""
+"""Label of the sensitive set: neoplasms for real texts, the topic of money for generated texts."""
 
 _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
-"""Texts that are generated without and with `quick`."""
+"""Number of generated texts, without and with `quick`."""
 
 MIN_SET_TEXTS: Final = 100
-"""Texts of a set below which halves of it are too few to fit on."""
+"""Smallest number of texts in a set. The halves of smaller sets are too small for fitting."""
 
 Parts = Iterator[tuple[str | None, Iterable[Row]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A corpus that is known by name.
+    """A corpus that can be read by its name.
 
     Args:
-        files: its files, and the part of the split that each holds.
-        origin: who made it, and what it may be used for.
-        rows: from an open file to its rows, or to parts of the split with their rows.
+        files: names of its files, and the part of the split that each contains.
+        origin: source of the corpus, and its license.
+        rows: function from an open file to its rows.
+        parts: function from an open file to parts of the split with their rows.
         members: for an archive, the members that are read.
-        optional: files that a folder may lack.
+        optional: files that may be missing from a folder.
     """
 
     files: Mapping[str, str | None]
@@ -70,7 +71,7 @@ class Known:
     optional: tuple[str, ...] = ()
 
     def read(self, path: Path) -> Parts:
-        """Yield each part of a file with its rows."""
+        """Yield each part of the split in a file, with its rows."""
         file = open_file(path, self.origin)
         if self.parts:
             yield from self.parts(file)
@@ -118,7 +119,7 @@ def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]
 
 
 def _read_ending_labels(file: File) -> Iterator[Row]:
-    """Read texts whose label is the last part of the file's name: 0 and neg, 1 and pos."""
+    """Read texts whose label is the ending of the file's name: 0 or neg, and 1 or pos."""
     return _read_line_rows(file, {"0": 0, "neg": 0, "1": 1, "pos": 1}[file.name.rpartition(".")[2]])
 
 
@@ -175,10 +176,10 @@ KNOWN: Final[dict[str, Known]] = {
                   | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
                   "Yelp sentences of Sentiment-and-Style-Transfer", _read_ending_labels),
 }  # fmt: skip
-"""Every corpus that is known by name."""
+"""All corpora that can be read by name."""
 
 _CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}
-"""Folders of the corpora that are kept in a folder of another name than their own."""
+"""Folders of corpora whose folder has another name than the corpus."""
 
 
 @suggest_arguments
@@ -186,18 +187,18 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     r"""Read a public corpus from its file or folder.
 
     Args:
-        path: a file, its folder, or the folder that holds its folder.
-        name: one of `KNOWN`. None goes by the names of files and folders, and what none of them
-            names is read as `dpcore.text.read` does.
+        path: a file, its folder, or the parent of its folder.
+        name: one of `KNOWN`. By default, the names of files and folders determine it. If they match
+            no known corpus, the path is read by `dpcore.text.read`.
 
     Returns:
-        The corpus, split where its files are.
+        The corpus, with a split if its files define one.
 
     Raises:
-        TypeError: if the path is not a path.
-        FileNotFoundError: if a file is missing; the message says where it comes from.
-        ValueError: if a line is not what the format asks for, or a folder holds several corpora
-            and no name is given.
+        TypeError: if `path` is not a path.
+        FileNotFoundError: if a file is missing. The message states its source.
+        ValueError: if a line does not have the expected format, or a folder contains several
+            corpora and no name is given.
 
     Example:
         >>> import tempfile
@@ -221,9 +222,9 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
 
 
 def _list_files(kind: str, path: Path) -> list[Path]:
-    """List the files of a corpus: the path itself, or those in a folder or in its subfolder.
+    """List the files of a corpus: the path itself, or files in a folder or its subfolder.
 
-    The list includes a file that the folder lacks; opening it raises the error.
+    The list includes files that are missing from the folder. Opening them raises the error.
     """
     if not path.is_dir():
         return [path]
@@ -236,7 +237,7 @@ def _list_files(kind: str, path: Path) -> list[Path]:
 
 
 def _list_possible_corpora(path: Path) -> list[str]:
-    """List the corpora that a path may be by its name, or by the files in it; often none."""
+    """List the corpora that match a path by its name or by its files. The list is often empty."""
 
     def has_any(folder: Path, names: Iterable[str]) -> bool:
         return any((folder / name).is_file() for name in names)
@@ -261,16 +262,16 @@ def _is_common_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextOptions(SeededSettings):
-    """The options of an experiment on texts.
+    """Options of an experiment on texts.
 
     Args:
-        trials: texts of a set, at most; at least 100.
-        seed: int in [0, 2**63); every part of the experiment gets its own from it.
-        seeds: repetitions; their mean and standard deviation are shown, or None for the
-            experiment's own number, which is larger with `full` and 1 with `quick`.
-        data: the folder of the corpora. None generates texts.
+        trials: largest number of texts of a set, at least 100.
+        seed: int in [0, 2**63). Every part of the experiment gets a separate seed derived from it.
+        seeds: number of repetitions, of which mean and standard deviation are shown. Defaults to
+            the experiment's own number, which is larger with `full` and 1 with `quick`.
+        data: folder of the corpora. By default, texts are generated.
         full: True for more repetitions.
-        quick: True for a run that shows only that the experiment works.
+        quick: True for a short run that only shows that the experiment works.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -285,19 +286,20 @@ class TextOptions(SeededSettings):
 
     @property
     def origin_note(self) -> str:
-        """Note behind the name of a corpus of generated texts."""
+        """Note after the name of a corpus of generated texts."""
         return "" if self.data is not None else " (generated texts: give --data for real ones)"
 
 
 class TwoSets(NamedTuple):
-    """Two sets without a common text, and no text twice.
+    """Two sets of texts without a common text and without repeated texts.
 
     Attributes:
-        origin: where the texts come from.
-        sensitive: the sensitive set.
-        rest: all texts that never have its label.
-        rest_labels: the first label of each of these.
-        dropped: distinct texts that were left out because they have its label and another.
+        origin: source of the texts.
+        sensitive: texts of the sensitive set.
+        rest: all texts that never have the sensitive label.
+        rest_labels: first label of each text in `rest`.
+        dropped: number of distinct texts that were left out, because they have the sensitive label
+            and another one.
     """
 
     origin: str
@@ -308,17 +310,17 @@ class TwoSets(NamedTuple):
 
 
 def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus") -> Corpus:
-    """Read a corpus of the folder; generate texts where there is none.
+    """Read a corpus from the data folder, or generate texts if there is no folder.
 
     Args:
-        config: has `data` and `seed`.
-        name: of the corpus.
-        kind: of the generated texts.
-        rows: how many of them.
-        key: names their seed.
+        config: configuration with `data` and `seed`.
+        name: name of the corpus.
+        kind: kind of the generated texts.
+        rows: number of generated texts.
+        key: name from which their seed is derived.
 
     Raises:
-        FileNotFoundError: if the folder has no such file.
+        FileNotFoundError: if the folder lacks a file.
     """
     if config.data is not None:
         return read_corpus(config.data, name)
@@ -326,21 +328,22 @@ def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus"
 
 
 def read_two_sets(config: TextOptions) -> TwoSets:
-    """Read the texts of the sensitive label and all others; of equal texts one is kept.
+    """Read the texts with the sensitive label and all others; equal texts are kept once.
 
-    Texts are equal if they differ only in letter case or white space. A text that occurs with the
-    sensitive label and with another one is left out.
+    Texts are equal if they differ only in letter case or white space. A text that occurs both with
+    the sensitive label and with another label is left out.
 
     Args:
-        config: the options: medical abstracts with `data`, generated topics without.
+        config: the options. Medical abstracts are read if `data` is set; otherwise topics are
+            generated.
 
     Returns:
-        Both sets; the sensitive one has at most `trials` texts, chosen at random.
+        Both sets. The sensitive set has at most `trials` texts, chosen at random.
 
     Raises:
-        FileNotFoundError: if the folder has no such file.
-        ValueError: if the sensitive set has fewer than 100 texts, or the others are fewer than
-            twice as many.
+        FileNotFoundError: if the folder lacks a file.
+        ValueError: if the sensitive set has fewer than 100 texts, or there are fewer than twice as
+            many other texts.
     """
     origin, sensitive, others, dropped = split_texts(config, _GENERATED_ROWS[config.quick])
     order = np.random.default_rng(cell_seed(config.seed, "sensitive")).permutation(len(sensitive))
@@ -352,15 +355,15 @@ def read_two_sets(config: TextOptions) -> TwoSets:
 
 
 def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[str, int | str], int]:
-    """Split the texts by the sensitive label; of equal texts one is kept.
+    """Split the texts by the sensitive label; equal texts are kept once.
 
     Args:
         config: the options.
-        rows: texts that are generated without `data`.
+        rows: number of texts that are generated without `data`.
 
     Returns:
-        Where the texts come from; the sensitive texts; all others with the first label of each;
-        and the number of distinct texts that have both.
+        The source of the texts; the sensitive texts; all other texts, each with its first label;
+        and the number of distinct texts that have both labels.
     """
     corpus = read_texts(config, "medical", "topics", rows)
     sensitive_label = _SENSITIVE_LABELS[config.data is not None]

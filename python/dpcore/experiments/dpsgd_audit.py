@@ -1,12 +1,12 @@
 """Faults of DP-SGD found by audits of one step, of one run and of many runs.
 
-A logistic regression is trained by a recipe with one fault at a time, and audited in three ways:
-one step as it is drawn, one run with canaries, and many runs with and without one record. What one
-step cannot show, batches that are fixed under an accountant for Poisson sampling, shows in the sums
-of all steps of an epoch, which stand in the place of many runs.
+A logistic regression is trained by a recipe with one fault at a time, and is audited in three ways:
+one step, one run with canaries, and many runs with and without one record. One fault cannot appear
+in a single step: batches that are fixed, although the accountant assumes Poisson sampling. It
+appears in the sums of all steps of an epoch, which replace the many runs for this fault.
 
-A record is a row: its features, and in the last column its label, 0 or 1. Weights are two tensors:
-one weight for each feature, and the bias.
+A record is a row with its features, and its label, 0 or 1, in the last column. Weights are two
+tensors: one weight for each feature, and the bias.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RIGHT: Final = "repaired"
 POISSON: Final = "Poisson batches"
 FIXED: Final = "fixed batches"
 REPAIRED: Final = (RIGHT, POISSON)
-"""Recipes without a fault: `POISSON` is the repaired twin of `FIXED`, `RIGHT` of all others."""
+"""Recipes without a fault: `POISSON` is the repaired version of `FIXED`, `RIGHT` of all others."""
 
 FAULTS: Final = {
     RIGHT: "each gradient clipped, then noise on the sum",
@@ -58,7 +58,7 @@ FAULTS: Final = {
     POISSON: "each record is in each batch by its own coin, as the accountant assumes",
     FIXED: "each record is in one batch for certain; the accountant assumed Poisson sampling",
 }
-"""Names of the recipes, and what each of them does: the repaired ones, and one fault a recipe."""
+"""Names of the recipes with their descriptions: the repaired ones, and one fault per recipe."""
 
 FAULTY_NOISE_SEED: Final = 5
 
@@ -69,37 +69,39 @@ RUN_SIGMA: Final = 9.0
 STEPS: Final = 20
 MANY_SIGMA: Final = 4.5
 MANY_STEPS: Final = 5
-"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
+"""Number of steps in each of many runs. It is smaller, but mu is equal: sqrt(20)/9 =
+sqrt(5)/4.5."""
 
 CANARIES: Final = 600
 GUESSES: Final = 120
 BATCHES: Final = 100
 
 POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
-"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about .13 (Bu et al., 2020).
+"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about 0.13 (Bu et al., 2020).
 
-It is the limit of many batches. The exact delta of 100 batches is up to 8 % above it at epsilon .1,
-50 % at .2: far less than fixed batches add, and less than these audits can see.
+It is the limit for many batches. The exact delta of 100 batches is up to 8 % above it at epsilon
+0.1, and 50 % at 0.2. This difference is far smaller than the effect of fixed batches, and too small
+for these audits.
 """
 
 _BATCH_RECORDS: Final = 32
-"""Records of one step and of many runs; one run has more."""
+"""Number of records in one step and in many runs. One run uses more."""
 
 _QUICK_TRIALS: Final = 1000
 _QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
-"""Recipes that `quick` also trains many times."""
+"""Recipes that are also trained many times with `quick`."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training by noisy sums of clipped gradients.
+    """A training procedure with noisy sums of clipped gradients.
 
     Args:
         sigma: noise multiplier.
         fault: a key of `FAULTS`.
         clip: norm to which gradients are clipped.
         steps: number of steps.
-        rate: what the noisy sum is multiplied by.
+        rate: factor of the noisy sum in an update.
     """
 
     sigma: float
@@ -113,8 +115,8 @@ class Recipe:
 
         Args:
             records: rows, shape `(n, features + 1)`.
-            rng: the noise.
-            at: the weights, shape `(features + 1,)`.
+            rng: generator of the noise.
+            at: weights, shape `(features + 1,)`.
 
         Returns:
             The sum, shape `(features + 1,)`.
@@ -144,7 +146,7 @@ class Recipe:
 
         Args:
             records: rows, shape `(n, features + 1)`.
-            rng: the noise.
+            rng: generator of the noise.
 
         Returns:
             The weights, shape `(features + 1,)`.
@@ -155,14 +157,14 @@ class Recipe:
         return weights
 
     def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Floats:
-        """Draw the sums of one epoch at weights 0, each record in batches by coins of its own.
+        """Draw the sums of one epoch at weights 0, with independent batches for each record.
 
-        A coin of chance 1/`batches` decides for each record and batch, as an accountant for
-        Poisson sampling assumes. With fixed batches record i is in batch i modulo `batches`.
+        Each record is in each batch with probability 1/`batches`, independently, as an accountant
+        for Poisson sampling assumes. With fixed batches, record i is in batch i modulo `batches`.
 
         Args:
             records: rows, shape `(n, features + 1)`.
-            rng: batches and noise.
+            rng: generator of batches and noise.
             batches: number of batches.
 
         Returns:
@@ -182,8 +184,8 @@ def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
 
     Args:
         rows: records, shape `(n, features + 1)`.
-        at: the weights, shape `(features + 1,)`.
-        spread: what the features are divided by.
+        at: weights, shape `(features + 1,)`.
+        spread: divisor of the features.
 
     Returns:
         Gradients, shape `(n, features + 1)`.
@@ -196,7 +198,7 @@ def clip_rows(gradients: Floats, clip: float) -> Floats:
     """Clip each gradient to a norm.
 
     Args:
-        gradients: shape `(n, P)`.
+        gradients: gradients, shape `(n, P)`.
         clip: largest Euclidean norm.
     """
     norms = np.linalg.norm(gradients, axis=1, keepdims=True)
@@ -207,7 +209,7 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
     """Compute the logistic loss of each record.
 
     Args:
-        weights: shape `(features + 1,)`.
+        weights: weights, shape `(features + 1,)`.
         records: rows, shape `(n, features + 1)`.
 
     Returns:
@@ -219,7 +221,7 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
 
 
 def make_opposed_record(records: Any) -> Floats:
-    """Make a record whose gradient at weights 0 is opposed to the sum of all others, and longer.
+    """Return a record whose gradient at weights 0 is opposed to the sum of all others, and longer.
 
     Args:
         records: rows, shape `(n, features + 1)`.
@@ -229,20 +231,20 @@ def make_opposed_record(records: Any) -> Floats:
     """
     rows = np.asarray(records, np.float64)
     total = ((0.5 - rows[:, -1])[:, None] * rows[:, :-1]).sum(axis=0)
-    # Of label 1 the gradient is -x/2, so that this one is -2 times the sum.
+    # For label 1 the gradient is -x/2, so it equals -2 times the sum.
     return np.append(4.0 * total, 1.0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """The size of the audits, and the data.
+    """Options of the experiment: the size of the audits, and the data.
 
     Args:
-        trials: draws on each side of the audits of one step and of many runs; with `quick` at most
-            1,000.
+        trials: draws per side of the audits of one step and of many runs; at most 1,000 with
+            `quick`.
         seed: int in [0, 2**63).
         full: True for five times as many trials.
-        quick: True for only generated data, few trials, and many runs of five recipes only.
+        quick: True for generated data only, few trials, and many runs of five recipes only.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -259,19 +261,19 @@ class Config(SeededSettings):
 
     @property
     def size(self) -> int:
-        """Trials on each side."""
+        """Number of trials per side."""
         if self.quick:
             return min(self.trials, _QUICK_TRIALS)
         return self.trials * (5 if self.full else 1)
 
     @property
     def many(self) -> int:
-        """Trainings on each side, which take longer than steps."""
+        """Number of trainings per side. A training takes longer than a step."""
         return max(100, self.size // 2)
 
     @property
     def corpora(self) -> tuple[str, ...]:
-        """The data: generated, and scikit-learn's digits."""
+        """Names of the data: generated data, and the digits of scikit-learn."""
         return ("generated",) if self.quick else ("generated", "digits")
 
 
@@ -284,9 +286,9 @@ class Cell(Shown):
         fault: a key of `FAULTS`.
         way: one of `WAYS`.
         certified: lower bound on mu at 95 %.
-        claim: mu claimed.
+        claim: claimed mu.
         refuted: True if the claim was refuted.
-        seconds: time taken (not compared).
+        seconds: duration of the audit (ignored in comparisons).
     """
 
     data: str
@@ -299,9 +301,9 @@ class Cell(Shown):
 
     @property
     def is_unexpected(self) -> bool:
-        """True for a repaired recipe that was refuted, or a fault that passed where it must show.
+        """True if a repaired recipe was refuted, or a fault passed in the way that must find it.
 
-        How batches are drawn must show in many runs, every other fault in one step.
+        Fixed batches must be found in many runs, and every other fault in one step.
         """
         if self.fault in REPAIRED:
             return self.refuted
@@ -313,16 +315,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Audit the recipe once for each fault and each way.
 
     Args:
-        config: the size.
-        threads: has no effect: the functions of Python run in one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: has no effect, because the Python functions run in one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a cell for each data set, fault and way.
+        The result, one cell for each data set, fault and way.
 
     Raises:
-        ModuleNotFoundError: without scikit-learn, whose digits are read unless `quick` is set.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        ModuleNotFoundError: if scikit-learn is missing. Its digits are read unless `quick` is set.
+        KeyboardInterrupt: on Ctrl-C before the first cell.
 
     Source:
         Nasr et al. (2023); Steinke, Nasr and Jagielski (2023); Jagielski, Ullman and Oprea (2020).
@@ -340,11 +343,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
-    """Return the ways that apply: how batches are drawn shows in no single step of one batch."""
+    """Return the ways that apply. The sampling of batches cannot appear in a single step."""
     if config.quick and fault not in _QUICK_MANY_FAULTS:
         return WAYS[:2]
     if fault in (POISSON, FIXED):
-        # One made record stands for all data.
+        # One generated record replaces all data.
         return WAYS[2:] if data == "generated" else ()
     return WAYS
 
@@ -352,7 +355,8 @@ def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
 def _load_records(data: str, seed: int) -> Floats:
     """Return records with their labels in the last column.
 
-    Their norms are about 20 or more: noise on such gradients is lost where they are then clipped.
+    Their norms are about 20 or more. If noise is added to such gradients before they are clipped,
+    it is lost.
     """
     if data == "digits":
         digits = require_module("sklearn.datasets", NAME).load_digits()
@@ -382,7 +386,7 @@ def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
 
 
 def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
-    """Train with canaries, each of which has a feature of its own."""
+    """Train with canaries, each of which has a separate feature."""
     recipe = Recipe(RUN_SIGMA, fault, steps=STEPS)
     rng = np.random.default_rng(seed)
     width = rows.shape[1] - 1
@@ -400,13 +404,13 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
 
 
 def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
-    """Train often with and without one record, or release the sums of an epoch (batches)."""
+    """Train often with and without one record; for batches, release the sums of an epoch."""
     batch = rows[:_BATCH_RECORDS]
     canary = make_opposed_record(batch)[None]
     pair = (np.concatenate([canary, batch]), batch)
     if fault in (POISSON, FIXED):
         recipe, mu = Recipe(STEP_SIGMA, fault), POISSON_MU
-        # One feature, and no other record: at fixed weights these add constants to the sums.
+        # One feature and no other record: with fixed weights, other records only add constants.
         canary = np.array([[4.0, 1.0]])
         pair = (canary, canary[:0])
         train = repeat(partial(recipe.release_sums, batches=BATCHES), seeded="rng")
@@ -422,11 +426,11 @@ _AUDIT_OF_WAY: Final = dict(zip(WAYS, (_audit_step, _audit_run, _audit_runs), st
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The audits, data set by data set and fault by fault.
+    """Results of the audits, by data set and fault.
 
     Args:
         config: the options.
-        cells: one for each data set, fault and way.
+        cells: one cell for each data set, fault and way.
     """
 
     cells: tuple[Cell, ...]
@@ -438,11 +442,11 @@ class Result(Tabled[Config]):
 
     @property
     def unexpected(self) -> tuple[Cell, ...]:
-        """Audits whose verdict is not the expected one, see `Cell`."""
+        """Audits with an unexpected verdict, see `Cell`."""
         return tuple(cell for cell in self.cells if cell.is_unexpected)
 
     def table(self) -> str:
-        """Return the audits as text, a row for each data set and fault."""
+        """Return the audits as text, one row for each data set and fault."""
         config = self.config
         rows = [["data", "fault", *(head for way in WAYS for head in (way, "claim", "s"))]]
         for data, fault in product(config.corpora, FAULTS):
@@ -466,11 +470,11 @@ class Result(Tabled[Config]):
         return ", ".join(refuted) or "nothing"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         return self.make_record(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds as bars and claims as lines, a panel for each way."""
+        """Draw certified bounds as bars and claims as lines, one panel for each way."""
         picture = make_canvas(3.6, ax)
         panels = picture.subplots(1, len(WAYS), sharey=True)
         for axes, way in zip(panels, WAYS, strict=True):
@@ -513,7 +517,7 @@ def _draw_way(axes: Axes, result: Result, way: str) -> None:
         if cell.way == way:
             place = names.index(cell.fault) - 0.4 + height * (corpora.index(cell.data) + 0.5)
             colour = list(_VERDICT_COLOURS.values())[cell.refuted]
-            # A bound of 0 has a visible edge.
+            # The edge makes a bound of 0 visible.
             axes.barh(place, cell.certified, 0.8 * height, color=colour, edgecolor=colour)
             ends = np.array([-0.5, 0.5]) * height + place
             axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)

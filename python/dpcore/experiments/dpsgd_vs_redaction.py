@@ -1,9 +1,9 @@
-"""Leak of one text by a next-word model, after DP-SGD and after redaction.
+"""Leakage of one text by a next-word model, after DP-SGD and after redaction.
 
-Figure 6 of Gusain and Leith has one epsilon axis for DP-SGD and for redaction. The first epsilon
-is the accountant's, of one text and from above; the second is estimated, of two corpora. Here each
-has a panel of its own, and all recipes are compared by what an audit of one training certifies of
-one text, from below.
+Figure 6 of Gusain and Leith uses one epsilon axis for DP-SGD and for redaction. The first epsilon
+is an upper bound of the accountant for one text. The second is an estimate for two corpora. Here
+each epsilon has its own panel. All recipes are compared by a third value: the lower bound that an
+audit of one training certifies for one text.
 """
 
 from __future__ import annotations
@@ -46,47 +46,47 @@ Kind = Literal[
 ]  # fmt: skip
 
 POLICIES: Final[tuple[Kind, ...]] = ("random", "ranked")
-"""Recipes that redact."""
+"""Recipes that redact texts."""
 
 CANARY_WORDS: Final = 10
 CORPORA_DELTA: Final = 0.05
-"""delta of the two corpora's epsilon."""
+"""Delta of the epsilon of the two corpora."""
 
 _MAX_TRAINING_DELTA: Final = 8e-5
-"""delta of the source; a large corpus has a smaller one."""
+"""Delta in the source. A large corpus has a smaller one."""
 
 _PrepareTexts = Callable[[Sequence[str]], list[str]]
 
 _GENERATED_INTENTS: Final = {False: 4000, True: 500}
-"""Texts that are generated without and with `quick`."""
+"""Number of generated texts without and with `quick`."""
 
 _TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
 _REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
 _REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
-"""Without and with `full`."""
+"""Values of epsilon without and with `full`."""
 
 _REFERENCE_EPSILON: Final = 8.0
-"""epsilon of the private training that redaction is compared with: the nearest one there is."""
+"""Redaction is compared with the private training whose epsilon is nearest to this value."""
 
 
 class Material(NamedTuple):
     """The texts of the experiment.
 
     Attributes:
-        origin: where it is from.
+        origin: source of the texts.
         train: private texts, to which the canaries are added.
         valid: texts that choose the epoch of plain trainings.
         test: texts that are predicted.
-        vocabulary: of all models: words that occur twice in `train`.
-        label: of the sensitive set of the corpora's epsilon.
-        sensitive: texts of `train` with this label, none twice.
-        rest: as many texts of `train` with other labels.
+        vocabulary: vocabulary of all models, the words that occur at least twice in `train`.
+        label: label of the sensitive set, for the epsilon of the two corpora.
+        sensitive: different texts of `train` with this label.
+        rest: equally many texts of `train` with other labels.
         others: texts in neither set, for the features.
-        ranked: fitted on validation texts that do not occur in `train`.
-        delta: of the accountant and of the audits.
+        ranked: redactor that is fitted on validation texts that do not occur in `train`.
+        delta: delta of the accountant and of the audits.
         public: texts of another corpus, on which rates are searched.
-        vectors: of the rewriting, or None where it is not used.
-        start: folder for a model that was trained on public texts, or None.
+        vectors: word vectors of the rewriting, or None if it is not used.
+        start: folder of a model that was trained on public texts, or None.
     """
 
     origin: str
@@ -115,9 +115,9 @@ class Recipe(NamedTuple):
     """One way to train.
 
     Attributes:
-        kind: what is done: to train ("no noise" is DP-SGD without it; "searched" takes rate and
-            clip from a search on public texts), to redact, or to rewrite.
-        level: epsilon of DP-SGD or of the rewriting, share of masked words; 0 for other kinds.
+        kind: type of training, redaction or rewriting. "no noise" is DP-SGD without noise.
+            "searched" uses a learning rate and a clip norm from a search on public texts.
+        level: epsilon of DP-SGD or of the rewriting, or share of masked words. 0 for other kinds.
     """
 
     kind: Kind
@@ -139,25 +139,27 @@ class Cell(Shown):
     """One training with its canaries.
 
     Args:
-        recipe: how it was trained.
-        number: which repetition.
-        measured: perplexity of the test texts, that of the frequencies of the training texts
-            ("unigram"), and the number of words ("uniform").
-        auc: probability that an included canary scores higher than another.
-        certified: lower bound on epsilon of one text, at delta and 95 %.
-        ceiling: the most that the guesses can certify.
-        guaranteed: epsilon that the accountant reports for the steps made, or None without noise.
-        guaranteed_rdp: the same by Renyi divergences.
-        corpora_lower: certified epsilon of the two corpora, redacted alike, or None for recipes
-            that neither redact nor are plain. So also the following two.
-        corpora_hat: the point estimate of the same epsilon.
-        corpora_rdp: its conversion of a Renyi curve, or None where no order is resolved.
-        lr: rate of a private training, or None for others.
-        clip: its clip.
-        settings_tried: rates and clips that were tried on public texts; 0 without a search.
-        public_read: public texts that were read for it.
+        recipe: recipe of the training.
+        number: number of the repetition.
+        measured: perplexity of the test texts. Also the perplexity of the word frequencies of the
+            training texts ("unigram") and the number of words ("uniform").
+        auc: probability that an included canary scores higher than an excluded one.
+        certified: lower bound on the epsilon of one text, at delta and 95 % confidence.
+        ceiling: largest bound that the guesses could certify.
+        guaranteed: epsilon that the accountant reports for the completed steps, or None without
+            noise.
+        guaranteed_rdp: the same, computed from Renyi divergences.
+        corpora_lower: certified epsilon of the two corpora, redacted in the same way. This field
+            and the next two are None for recipes that are neither plain nor redact texts.
+        corpora_hat: point estimate of the same epsilon.
+        corpora_rdp: the same epsilon, converted from a Renyi curve. None if no order is resolved.
+        lr: learning rate of a private training, or None for others.
+        clip: clip norm of a private training, or None for others.
+        settings_tried: number of rates and clip norms that were tried on public texts. 0 without a
+            search.
+        public_read: number of public texts that were read for the search.
         partial: True if Ctrl-C ended the training early.
-        seconds: time taken (not compared).
+        seconds: wall-clock time (ignored in comparisons).
     """
 
     recipe: Recipe
@@ -185,14 +187,14 @@ class Cell(Shown):
 
 
 def read_material(config: Any, folder: Path | None = None) -> Material:
-    """Read the texts: ATIS, SNIPS with `full`, generated intents without `data`.
+    """Read ATIS, also SNIPS with `full`, or generated intents without `data`.
 
     Args:
-        config: the options.
-        folder: where a model of public texts is written, if a recipe starts from one.
+        config: options of the experiment.
+        folder: folder in which a model of public texts is saved, if a recipe starts from one.
 
     Raises:
-        FileNotFoundError: if the folder has no such file.
+        FileNotFoundError: if the folder lacks a file.
         ValueError: if a set has too few texts.
     """
     name = "snips" if config.full else "atis"
@@ -236,7 +238,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
 def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
     """Train a model on WikiText-2 and save it."""
     public = read_corpus(config.data, "wikitext2")
-    # Without headings.
+    # Short texts are headings, which are left out.
     long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
     seed = cell_seed(config.seed, "public start")
     options: Any = {**config.size, "device": config.device, "rng": seed, "progress": False}
@@ -244,10 +246,11 @@ def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
-    """Train with canaries, predict the test texts, and guess which canaries were in.
+    """Train with canaries, predict the test texts, and guess which canaries were included.
 
-    Canaries and their coins are the same for all recipes of one repetition. A recipe that redacts
-    or rewrites does so to canaries too; their score is the loss of the clean text.
+    Canaries and their coin flips are the same for all recipes of one repetition. A recipe that
+    redacts or rewrites texts also changes the canaries. Their score is the loss of the unchanged
+    text.
     """
     begun = time.perf_counter()
     models: list[lm.NextWordModel] = []
@@ -262,13 +265,14 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
         return models[-1].losses
 
     canaries = lm.canaries(material.vocabulary, config.canaries, words=CANARY_WORDS, rng=coins)
-    # Of guesses that are too few to refute epsilon 8, which the table says with its ceiling.
+    # Too few guesses to refute epsilon 8 would cause a warning. The table shows the ceiling
+    # instead.
     with warnings.catch_warnings(action="ignore", category=AssumptionWarning):
         report = audit_run(
             fit, list(material.train), canaries=canaries, guesses=config.canaries // 4,
             delta=material.delta, rng=coins,
         )  # fmt: skip
-    # A hundred fair coins do not all fall on one side.
+    # A hundred fair coins do not all show the same side.
     assert report.auc is not None
     assert report.ceiling is not None
     (model,) = models
@@ -297,7 +301,7 @@ def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, 
 
 
 def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _PrepareTexts:
-    """Return what a recipe does to texts before it trains."""
+    """Return the function that a recipe applies to texts before training."""
     rng = np.random.default_rng([seed, 1])
     policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
 
@@ -307,14 +311,14 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
 
     def rewrite(texts: Sequence[str]) -> list[str]:
         mechanism = SanText(instance("vectors", material.vectors, Embedding), recipe.level)
-        # A word without a vector becomes any word, so that it shows nothing.
+        # A word without a vector is replaced by any word, so that it reveals nothing.
         return mechanism.rewrite(list(texts), unknown="uniform", rng=rng)
 
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
 def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
-    """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
+    """Return values of `Cell` for the two redacted corpora, with features of other texts."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(texts), 1)) for texts in sets]
     # At high levels few rows differ, or no word is left in two texts.
@@ -333,21 +337,22 @@ def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """The texts, and the number of trainings.
+    """Options: the texts, and the number of trainings.
 
     Args:
-        trials: training texts, at most; at least 100.
-        seed: int in [0, 2**63); everything drawn follows from it, the noise of DP-SGD too: no
-            model of this experiment protects anybody, and none is kept.
-        seeds: trainings of each recipe, or None for 2, 5 with `full`, 1 with `quick`.
-        data: the folder of the corpora; ATIS is read, with `full` SNIPS, WikiText-2 and the word
+        trials: largest number of training texts, at least 100.
+        seed: int in [0, 2**63). All random numbers are derived from it, also the noise of DP-SGD.
+            Therefore no model of this experiment protects anybody, and no model is kept.
+        seeds: number of trainings of each recipe. Defaults to 2, to 5 if `full`, or to 1 if
+            `quick`.
+        data: folder of the corpora. ATIS is read; with `full` also SNIPS, WikiText-2 and the word
             vectors. None generates texts.
-        full: True for SNIPS, seven epsilons, rewriting, a public start, and larger models.
-        quick: True for a run that shows only that the experiment works.
-        device: where models are trained, such as "cpu".
+        full: True for SNIPS, seven values of epsilon, rewriting, a public start, and larger models.
+        quick: True for a short test of the experiment.
+        device: torch device for training, such as "cpu".
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -363,7 +368,7 @@ class Config(TextOptions):
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """All recipes; rewriting and a public start need `full` and `data`."""
+        """All recipes. Rewriting and a public start need `full` and `data`."""
         epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
         recipes = [
@@ -381,12 +386,12 @@ class Config(TextOptions):
 
     @property
     def canaries(self) -> int:
-        """Canaries of each training, half of them in by chance."""
+        """Number of canaries of each training, of which a random half is included."""
         return 100 if self.quick else 1000
 
     @property
     def size(self) -> dict[str, Any]:
-        """Sizes of all models: the source's with `full`."""
+        """Sizes of all models. With `full`, they are the sizes of the source."""
         if self.quick:
             return {"hidden": 16, "epochs": 3}
         return {"hidden": 200, "layers": 2, "dropout": 0.2} if self.full else {"hidden": 64}
@@ -394,25 +399,27 @@ class Config(TextOptions):
 
 @time_run("torch", "opacus", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train by every recipe, with canaries, and measure what each predicts and shows.
+    """Train by every recipe, with canaries, and measure prediction and leakage.
 
     Args:
-        config: the texts, and the number of trainings.
-        threads: processes, None for all cores; on the CPU they change no result: torch has one
-            thread in each.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of processes. Defaults to all cores. On the CPU it never changes a result,
+            because torch uses one thread in each process.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a cell for each recipe and repetition.
+        The result, one cell for each recipe and repetition.
 
     Raises:
-        ModuleNotFoundError: without torch, Opacus or scikit-learn; it says what to install.
+        ModuleNotFoundError: if torch, Opacus or scikit-learn is missing. The message states how to
+            install it.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if there are too few texts, or there is no such device.
-        KeyboardInterrupt: on Ctrl-C before the first training is complete.
+        ValueError: if there are too few texts, or the device is missing.
+        KeyboardInterrupt: on Ctrl-C before the first training was completed.
 
     Source:
-        Gusain and Leith (2023), supplement, figure 6; Steinke, Nasr and Jagielski (2023).
+        Gusain and Leith (2023), supplement, figure 6. Steinke, Nasr and Jagielski (2023).
 
     Example:
         >>> from importlib.util import find_spec
@@ -426,7 +433,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         pairs = product(range(config.seeds), config.recipes)
         jobs = [(recipe, number, material, config) for number, recipe in pairs]
         cells, partial = gather_in_processes(NAME, measure_recipe, jobs, processes, progress)
-    # A training that Ctrl-C cut short is no training of its recipe.
+    # A training that Ctrl-C ended early does not represent its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
     if not whole:
         raise KeyboardInterrupt
@@ -435,12 +442,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Perplexity and leak of every recipe.
+    """Perplexity and leakage of every recipe.
 
     Args:
-        config: the options.
-        material: the texts (not shown, not compared).
-        cells: one for each recipe and repetition.
+        config: options of the run.
+        material: the texts (not shown, ignored in comparisons).
+        cells: one cell for each recipe and repetition.
     """
 
     material: Material = field(repr=False, compare=False)
@@ -448,7 +455,7 @@ class Result(Tabled[Config]):
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """The recipes that were trained, in the order of the options."""
+        """Recipes that were trained, in the order of the options."""
         trained = {cell.recipe.label for cell in self.cells}
         return tuple(recipe for recipe in self.config.recipes if recipe.label in trained)
 
@@ -457,7 +464,7 @@ class Result(Tabled[Config]):
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of a figure over the repetitions of a recipe; NaN if there are none."""
+        """Return the mean of a value over the repetitions of a recipe; NaN if there are none."""
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
 
@@ -474,7 +481,7 @@ class Result(Tabled[Config]):
 
     @property
     def auc_error(self) -> float:
-        """Standard error of the difference of two mean AUCs, if no canary were remembered."""
+        """Standard error of the difference of two mean AUCs if no canary is memorised."""
         many, seeds = (
             self.config.canaries,
             min(len(self.of(recipe.label)) for recipe in self.recipes),
@@ -482,7 +489,7 @@ class Result(Tabled[Config]):
         return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / seeds)
 
     def findings(self) -> list[str]:
-        """Return what the figures show, in sentences."""
+        """Return conclusions from the results, as sentences."""
         sentences = [
             f"Plain training: {self._describe('plain')} of at most {self.cells[0].ceiling:.2f}; "
             f"unigram {self.cells[0].measured.unigram:.1f}."
@@ -518,7 +525,7 @@ class Result(Tabled[Config]):
         )
 
     def _compare(self, kind: str, private: Recipe) -> str:
-        """Group the levels of a recipe by how it predicts, and by how much it shows."""
+        """Group the levels of a recipe by the quality of prediction and by the leakage."""
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
         other = self.mean(private.label, "perplexity")
@@ -537,7 +544,7 @@ class Result(Tabled[Config]):
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
     def _compare_rates(self) -> str:
-        """Compare the source's rate and clip with the searched ones, at each epsilon."""
+        """Compare the source's rate and clip norm with the searched ones, for each epsilon."""
         cells = [cell for cell in self.cells if cell.recipe.kind == "DP-SGD, searched"]
         levels, parts, n_lower = sorted({cell.recipe.level for cell in cells}), [], 0
         for level in levels:
@@ -577,7 +584,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return a row for each recipe, and the findings."""
+        """Return the results as text, with a row for each recipe, and conclusions."""
         config, material, first = self.config, self.material, self.cells[0]
         heads = ("recipe", "perplexity", "log", "AUC", "certified", "guaranteed")
         rows = [
@@ -611,7 +618,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for strict JSON, without any text."""
+        """Return the result as plain data for strict JSON, without any of the texts."""
         cells = [
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
@@ -623,7 +630,7 @@ class Result(Tabled[Config]):
         )  # fmt: skip
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
+        """Draw four panels against log-perplexity. No panel contains both kinds of epsilon."""
         picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
@@ -661,7 +668,7 @@ _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
     "DP-SGD, public start": (GREY, "o", "DP-SGD, public start"),
     "DP-SGD, searched": (BLUE, "P", "DP-SGD, searched on public texts"),
 }
-"""Colour, mark and name of each kind of recipe."""
+"""Colour, marker and name of each kind of recipe."""
 
 _PANEL_FIGURES: Final = (
     ("guaranteed", "", "epsilon of one text, guaranteed by the accountant"),
@@ -671,7 +678,7 @@ _PANEL_FIGURES: Final = (
      "lines: up to what is guaranteed; others: nothing"),
     ("auc", "", "AUC of the canaries (.5: a coin)"),
 )  # fmt: skip
-"""Of each panel the figure, one to which a line is drawn, and the label."""
+"""For each panel: the value, a second value at the other end of a line, and the label."""
 
 
 def _write_row(result: Result, recipe: Recipe) -> list[str]:
@@ -701,7 +708,7 @@ def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
 
 
 def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
-    """Draw each training as a small mark, means with their levels, and lines to a second figure."""
+    """Draw trainings as small marks, means with their levels, and lines to a second value."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}
     ends: list[tuple[float, float, float, Kind]] = []
@@ -720,10 +727,11 @@ def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> 
         ends += [(statistics.fmean(second), x, y, recipe.kind)] if second else []
         if recipe.level:
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
-            # Above and below by turns: neighbouring levels may be at one place.
+            # Labels alternate above and below, because neighbouring levels may be at the same
+            # point.
             height = 3 if len(places[recipe.kind]) % 2 else -9
             write_at(axes, text, (x, y), (4, height), fontsize=SMALL - 1, color=colour)
-    # Infinite ones end at the frame.
+    # Infinite values end at the frame.
     right = 1.1 * max((stop for stop, *_ in ends if stop < math.inf), default=1.0)
     for stop, x, y, kind in ends:
         colour, mark, _ = _RECIPE_STYLES[kind]

@@ -1,8 +1,9 @@
-"""DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
+"""DPText trained on texts, with published or repaired noise and with fixed or learnt epsilon.
 
-The published noise, in the two readings of its formula, and Laplace noise; epsilon fixed, or
-learnt with a cap and without one. Every system is trained, inspected, audited on two texts that
-training did not see, and attacked. An epsilon that is learnt is flagged: it was not claimed.
+The noises are the published formula, in its two readings, and Laplace noise. Epsilon is fixed, or
+learnt with or without an upper limit. Every system is trained and inspected. It is audited on two
+texts that were not used for training, and then attacked. A learnt epsilon is marked, because it was
+not claimed.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
 """The published formula in its two readings, and Laplace noise."""
 
 _ONE_SIDED_DRAWS = 1024
-"""Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
+"""Outputs in each of the two main calls of an inspection. One-sided noise needs few outputs."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """One system.
+    """Settings of one system.
 
     Args:
-        noise: one of `NOISES`.
-        epsilon: the claim, or where a learnt epsilon starts.
-        learn: whether it is learnt.
-        cap: the largest epsilon that learning can reach, or None for none.
+        noise: name in `NOISES`.
+        epsilon: claimed epsilon, or the initial value of a learnt epsilon.
+        learn: True if epsilon is learnt.
+        cap: upper limit of a learnt epsilon, or None for no limit.
     """
 
     noise: Noise
@@ -66,39 +67,39 @@ class Case(Shown):
 
     @property
     def level(self) -> str:
-        """The epsilon in words."""
+        """Epsilon in words."""
         if not self.learn:
             return f"{self.epsilon:g}"
         return f"from {self.epsilon:g}, {'no cap' if self.cap is None else f'cap {self.cap:g}'}"
 
     @property
     def faulty(self) -> bool:
-        """True if no epsilon bounds the loss."""
+        """True if the loss has no finite bound."""
         return self.noise != "repaired"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """One system trained once, and what was found.
+    """Results of one training of one system.
 
     Args:
-        seed: of training, noise and attackers.
-        audit_seed: of the audit.
-        epsilons: the epsilon after each epoch.
-        counts: of the audit's event.
-        event: in words.
-        refuted: whether the epsilon was refuted for the pair, or None if the audit could not have
-            refuted it.
-        certified: the certified bound for the pair.
-        exact: the exact loss of the pair under the noise as it is.
-        right: that under Laplace noise of the same scale.
+        seed: seed of training, noise and attackers.
+        audit_seed: seed of the audit.
+        epsilons: epsilon after each epoch.
+        counts: counts of the audit's event.
+        event: the event in words.
+        refuted: True if epsilon was refuted for the pair. None if the audit could not have refuted
+            it.
+        certified: certified bound for the pair.
+        exact: exact loss of the pair for the actual noise.
+        right: exact loss of the pair for Laplace noise of the same scale.
         flags: checks of the structure that found a fault.
-        utility: accuracy of the main task on the test texts, and its interval.
-        attacker: name of the one that was chosen on validation.
-        auc: its area under the ROC curve on unseen test texts, and its interval.
-        floor: the best area without any encoding, on the same texts.
-        beaten: whether the attacker does better than every floor.
-        partial: whether Ctrl-C ended training or audit early.
+        utility: accuracy of the main task on the test texts, with its interval.
+        attacker: name of the attacker that was chosen on validation texts.
+        auc: its area under the ROC curve on unseen test texts, with its interval.
+        floor: largest area without any encoding, on the same texts.
+        beaten: True if the attacker is better than every floor.
+        partial: True if Ctrl-C ended training or audit early.
     """
 
     seed: int
@@ -120,21 +121,21 @@ class Found(Shown):
 
     @property
     def epsilon(self) -> float:
-        """The claim, or the epsilon that was learnt."""
+        """Claimed or learnt epsilon."""
         return self.epsilons[-1]
 
 
 def measure_trained_system(
     case: Case, corpus: Corpus, pair: tuple[str, str], seeds: tuple[int, int], config: Any
 ) -> Found:
-    """Train a system and ask all that the table shows of it.
+    """Train a system, and measure all its values in the table.
 
     Args:
-        case: which system.
-        corpus: with a split, labels and the attribute.
-        pair: two texts that training does not see.
-        seeds: of training, noise and attackers; and of the audit.
-        config: the experiment's.
+        case: settings of the system.
+        corpus: corpus with a split, labels and the attribute.
+        pair: two texts that are not used for training.
+        seeds: seed of training, noise and attackers, and seed of the audit.
+        config: configuration of the experiment.
     """
     from ..text import DPTextModel
     from ..torch import LaplaceNoise
@@ -151,7 +152,7 @@ def measure_trained_system(
     asked: Any = {"confidence": config.confidence, "rng": seed, "progress": False}
     attackers: list[Any] = list_attackers(corpus, config.quick)
     if case.noise == "repaired":
-        # The faulty noise has no density everywhere.
+        # The faulty noise does not have a density everywhere.
         attackers.append("likelihood")
     inference = infer(model, corpus, config.attribute, attackers=attackers, **asked)
     assert inference.figures is not None
@@ -177,7 +178,7 @@ def measure_trained_system(
 
 
 def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
-    """Return the usual attackers but the slow networks; with `quick` one of them and the trees."""
+    """Return the usual attackers except slow networks; with `quick` only one and the trees."""
     kept = [
         attacker
         for attacker in usual(len(corpus.train))
@@ -187,7 +188,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 
 
 def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
-    """Return the first test text that training does not see, and the next one of another label."""
+    """Return the first test text not used for training, and the next such text of another label."""
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
@@ -195,35 +196,36 @@ def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
 
 
 def compute_majority_share(corpus: Corpus) -> float:
-    """Compute the largest share of test texts with one label, the best accuracy of a constant."""
+    """Compute the share of the most frequent label, the best accuracy of a constant prediction."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, the epsilons, and the length of training.
+    """Options: the texts, the values of epsilon, and the length of training.
 
     Args:
-        trials: draws on each side of every audit.
-        seed: int in [0, 2**63); every training and audit gets its own seed derived from it.
-        seeds: trainings of each system; their mean and spread are shown, or None for 1, or 5 if
-            `full`.
-        data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
-            makes texts up.
+        trials: draws per side of every audit.
+        seed: int in [0, 2**63). Every training and audit gets a separate seed derived from it.
+        seeds: number of trainings of each system. Mean and spread over them are shown. Defaults to
+            1, or to 5 if `full`.
+        data: folder of the corpora that contains dpnr_ag/ag_data.txt, or the path of its folder
+            dpnr_ag or of this file. None generates texts.
         full: True for five seeds.
-        quick: True for few made-up texts and few systems: it shows no more than that it works.
-        device: where torch runs, such as "cpu".
+        quick: True for a short test with few generated texts and few systems.
+        device: torch device, such as "cpu".
         noises: "zero", "resample" and "repaired", or some of them.
-        claims: fixed epsilons, or None for .1, 1 and 10, or 1 if `quick`.
-        starts: where a learnt epsilon starts, or None for 1 and 10, or 10 if `quick`.
-        cap: of a learnt epsilon; without a cap it is learnt as well, unless `quick`.
-        epochs: of training.
-        texts: texts that are made up where there are no data, or None for 4,000, or 600 if `quick`.
-        confidence: of each interval and bound by itself.
+        claims: fixed values of epsilon. Defaults to 0.1, 1 and 10, or to 1 if `quick`.
+        starts: initial values of a learnt epsilon. Defaults to 1 and 10, or to 10 if `quick`.
+        cap: upper limit of a learnt epsilon. Unless `quick`, it is also learnt without a limit.
+        epochs: number of epochs of training.
+        texts: number of texts that are generated if there are no data. Defaults to 4,000, or to 600
+            if `quick`.
+        confidence: probability that a bound or interval holds, for each separately.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or a start above the cap.
+        TypeError: if a field has the wrong type.
+        ValueError: if a value is out of range, or an initial value is above the limit.
 
     Example:
         >>> Config(full=True).seeds, len(Config().cases), len(Config(quick=True).cases)
@@ -249,12 +251,12 @@ class Config(TextOptions):
 
     @property
     def attribute(self) -> str:
-        """The private attribute."""
+        """Name of the private attribute."""
         return "parent" if self.data is None else "Bush"
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The systems, noise by noise."""
+        """The systems, by noise."""
         caps = (self.cap,) if self.quick else (self.cap, None)
         kinds: list[tuple[Any, ...]] = [(level,) for level in self.claims]
         kinds += [(level, True, cap) for level, cap in product(self.starts, caps)]
@@ -263,11 +265,11 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One system.
+    """Results of one system.
 
     Args:
-        case: which one.
-        runs: one for each seed.
+        case: settings of the system.
+        runs: one run for each seed.
     """
 
     case: Case
@@ -275,26 +277,26 @@ class Row(Shown):
 
     @property
     def refuted(self) -> int:
-        """In how many runs its epsilon was refuted."""
+        """Number of runs in which epsilon was refuted."""
         return sum(run.refuted is True for run in self.runs)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Checks of the structure that found a fault in any run."""
+        """Checks of the structure that found a fault in at least one run."""
         return tuple(dict.fromkeys(flag for run in self.runs for flag in run.flags))
 
     def mean(self, name: str) -> float:
-        """Return the mean of a figure over the runs, without intervals of utility or accuracy."""
+        """Return the mean of a value over the runs, without intervals of utility or accuracy."""
         return self.spread(name)[0]
 
     def spread(self, name: str) -> tuple[float, float]:
-        """Compute mean and standard deviation of a figure over the runs; 0 for a single run."""
+        """Compute mean and standard deviation of a value over the runs (0 for a single run)."""
         figures = [getattr(run, name) for run in self.runs]
         values = [value[0] if isinstance(value, tuple) else float(value) for value in figures]
         return (math.inf, 0.0) if math.inf in values else mean_and_sd(values)
 
     def useless(self, majority: float) -> bool:
-        """Return True if no run showed its utility to be above the majority."""
+        """Return True if no run has a utility that is certainly above the majority."""
         return not any(run.utility[1] > majority for run in self.runs)
 
 
@@ -303,21 +305,23 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Train, inspect, audit and attack every system.
 
     Args:
-        config: which texts, which epsilons, and how long.
-        threads: checked and not used: torch trains such small layers on one.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: checked but not used. Such small layers are trained on one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, one row for each system.
 
     Raises:
-        ModuleNotFoundError: without torch or scikit-learn; it says what to install.
-        FileNotFoundError: if the folder has no such file.
+        ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
+            it.
+        FileNotFoundError: if the folder lacks a file.
         ValueError: if the device is missing, or the corpus lacks the attribute.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        KeyboardInterrupt: on Ctrl-C before the first result.
 
     Source:
-        Beigi et al. (2019); the fault of the noise: Habernal (2022).
+        Beigi et al. (2019). For the fault of the noise: Habernal (2022).
 
     Example:
         >>> from importlib.util import find_spec
@@ -328,13 +332,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     from ..text.systems.training import one_thread
 
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts)
-    # A missing one is refused before the first training.
+    # A missing attribute is reported before the first training.
     corpus.attribute(config.attribute)
     pair = choose_unseen_pair(corpus)
     jobs = list(product(config.cases, range(config.seeds)))
 
     def work(case: Case, number: int) -> Found:
-        # The same training for all but the noise; an audit's seed is its own.
+        # Trainings differ only in the noise. Every audit has its own seed.
         seeds = f"train/{number}", f"{case.noise}/{case.level}/{number}"
         first, second = (cell_seed(config.seed, key) for key in seeds)
         return measure_trained_system(case, corpus, pair, (first, second), config)
@@ -347,14 +351,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results, system by system.
+    """Results, by system.
 
     Args:
-        config: what was asked for.
-        corpus: where the texts are from.
-        majority: the share of the most frequent label among the test texts.
+        config: options of the run.
+        corpus: source of the texts.
+        majority: share of the most frequent label among the test texts.
         pair: the two texts of the audits.
-        rows: one for each system.
+        rows: one row for each system.
     """
 
     corpus: str
@@ -363,10 +367,10 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def row(self, noise: str, level: str) -> Row:
-        """Return the row of a noise and a level of the table, such as "1" or "from 1, no cap".
+        """Return the row for a noise and a level in the table, such as "1" or "from 1, no cap".
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if there is no such row.
         """
         for row in self.rows:
             if (row.case.noise, row.case.level) == (noise, level):
@@ -374,7 +378,7 @@ class Result(Tabled[Config]):
         raise invalid("noise and level", "those of a row", (noise, level))
 
     def table(self) -> str:
-        """Format the figures as text, then what they mean."""
+        """Return the results as text, with explanations."""
         config = self.config
         runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
         made = " (made-up texts: give --data for real ones)" if config.data is None else ""
@@ -389,7 +393,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the result as plain data for strict JSON."""
         rows = [_row_to_dict(row, self) for row in self.rows]
         return self.make_record(
             corpus=self.corpus, majority=self.majority, pair=list(self.pair), rows=rows
@@ -442,7 +446,7 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
 
 
 def _is_at_floor(attack: Found) -> bool:
-    """Return True if the attacker beats no floor, and the interval of its area holds one."""
+    """Return True if the attacker beats no floor, and its interval contains a floor."""
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 
@@ -517,9 +521,9 @@ def _training_to_dict(run: Any) -> dict[str, Any]:
 _NOISE_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
 _NOISE_MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
 _MIN_DRAWN_BOUND: Final = 0.03
-"""Certified bounds below it are drawn at it."""
+"""Smaller certified bounds are drawn at this value."""
 _NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
-"""The three noises of one claim stand side by side."""
+"""Factors that place the three noises of one claim side by side."""
 
 
 def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
@@ -540,7 +544,7 @@ def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
 
 
 def _draw_system_point(axes: drawing.Axes, row: Row, top: float) -> None:
-    # Learnt ones are apart anyway.
+    # Learnt values of epsilon differ anyway.
     shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
     x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
     colour = _NOISE_COLOURS[row.case.noise]
@@ -584,7 +588,7 @@ def _draw_learnt_panel(axes: drawing.Axes, result: Result) -> None:
 
 
 def _make_noise_legend() -> list[Any]:
-    # Of two points, for the mark stands at the second one alone.
+    # Two points, because only the second one has a mark.
     arrow: dict[str, Any] = {"xdata": [0, 1], "ydata": [0, 0], "marker": "^", "markersize": 4}
     arrow |= {"markevery": [1]}
     return [

@@ -1,4 +1,4 @@
-"""Parts of the pictures of all experiments."""
+"""Common parts of the pictures of all experiments."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
 else:
-    # Names for annotations: matplotlib is loaded for the first picture.
+    # Names for annotations. matplotlib is imported only for the first picture.
     Axes = Figure = Any
 
 TEXT, SMALL = 8.0, 7.0
-"""Text sizes in points: readable where the picture is printed at its own width."""
+"""Text sizes in points, readable if the picture is printed at its own width."""
 
 WIDTH = 7.2
-"""Width of a picture in inches: the text width of a two-column page."""
+"""Width of a picture in inches, the text width of a two-column page."""
 
 
 def make_canvas(height: float, ax: Any = None) -> Figure:
-    """Make an empty picture of the common width, `height` inches high, with automatic layout."""
+    """Return an empty figure of the common width, `height` inches high, with automatic layout."""
     return figures.get_canvas(ax, (WIDTH, height))
 
 
 def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
-    """Hide two sides of the axes, make lines thin and tick labels small, and name both axes.
+    """Hide the top and right spines, use thin lines and small tick labels, and label both axes.
 
     Args:
-        axes: one panel.
+        axes: axes of one panel.
         x: label of the lower axis.
         y: label of the left axis.
         title: title of the panel, on the left.
@@ -49,18 +49,18 @@ def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def set_ticks(axis: Any, places: Sequence[float]) -> None:
-    """Set the ticks of one axis, `axes.xaxis` or `axes.yaxis`, and write them as plain numbers."""
+    """Set the ticks of one axis, `axes.xaxis` or `axes.yaxis`, with plain numbers as labels."""
     axis.set_ticks(places, [f"{place:g}" for place in places])
     axis.set_ticks([], minor=True)
 
 
 def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x: str) -> Any:
-    """Add an axis above the panel, with other figures at some places of the lower one.
+    """Add an axis above the panel, with separate labels at given places of the lower axis.
 
     Args:
-        axes: the panel.
-        places: where ticks are, in units of the lower axis.
-        labels: their labels.
+        axes: axes of the panel.
+        places: positions of the ticks, in units of the lower axis.
+        labels: labels of the ticks.
         x: label of the axis.
 
     Returns:
@@ -76,42 +76,42 @@ def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x
 
 
 def write_beside(axes: Axes, height: float, text: str) -> None:
-    """Write a text right of the panel, from top to bottom.
+    """Write a text to the right of the panel, from top to bottom.
 
     Args:
-        axes: the panel.
-        height: its middle, in units of the vertical axis.
-        text: what is written.
+        axes: axes of the panel.
+        height: position of its middle, in units of the vertical axis.
+        text: the text.
     """
     place = {"transform": axes.get_yaxis_transform(), "va": "center", "rotation": 270}
     axes.text(1.02, height, text, fontsize=SMALL, **place)  # type: ignore[arg-type]
 
 
 def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: Any) -> None:
-    """Write a text at a place of the panel, moved by some points; `style` is that of `annotate`."""
+    """Write a text at a place of the panel, shifted by some points; `style` is for `annotate`."""
     axes.annotate(text, place, shift, **{"textcoords": "offset points", "fontsize": SMALL, **style})
 
 
 def draw_arrow(axes: Axes, start: float, end: float, height: float, width: float = 1.0) -> None:
-    """Draw a horizontal arrow: an infinite figure lies beyond its end."""
+    """Draw a horizontal arrow, which indicates an infinite value beyond its end."""
     tip = {"arrowstyle": "-|>", "color": figures.INK, "lw": width, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (end, height), (start, height), arrowprops=tip)
 
 
 def make_line(label: str, color: Any = figures.INK, **style: Any) -> Any:
-    """Make the entry of a legend for a line, or for a line with marks."""
+    """Return a legend entry for a line, or for a line with markers."""
     from matplotlib.lines import Line2D
 
     return Line2D(**{"xdata": [], "ydata": [], "label": label, "color": color, **style})
 
 
 def make_mark(label: str, color: Any, marker: str, size: float, **style: Any) -> Any:
-    """Make the entry of a legend for marks without a line."""
+    """Return a legend entry for markers without a line."""
     return make_line(label, color, marker=marker, markersize=size, linestyle="none", **style)
 
 
 def make_patch(label: str, color: Any, **style: Any) -> Any:
-    """Make the entry of a legend for a bar or an area."""
+    """Return a legend entry for a bar or an area."""
     from matplotlib.patches import Patch
 
     return Patch(label=label, color=color, **style)
@@ -122,8 +122,8 @@ def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower
 
     Args:
         picture: the figure.
-        entries: of the legend; or axes, the labelled lines of which are named.
-        ncols: number of its columns.
+        entries: entries of the legend, or axes whose labelled lines become the entries.
+        ncols: number of columns of the legend.
         side: "lower" or "upper".
     """
     lines: Any = (entries,) if isinstance(entries, list) else entries.get_legend_handles_labels()
@@ -133,15 +133,15 @@ def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower
 
 
 def save_png_and_svg(result: Any, stem: Path) -> None:
-    """Write `stem`.png and `stem`.svg; one result always gives the same bytes.
+    """Write `stem`.png and `stem`.svg; equal results give the same bytes.
 
     Args:
-        result: what an experiment returned.
+        result: result of an experiment.
         stem: path of the files without their endings.
     """
     with figures.use_own_style() as figure:
         result.plot(ax=figure)
         figures.save_picture(figure, stem.with_name(f"{stem.name}.png"), "out", dpi=250)
-        # A date would make every SVG differ from the last.
+        # A date would make every SVG differ from the previous one.
         place = stem.with_name(f"{stem.name}.svg")
         figures.save_picture(figure, place, "out", metadata={"Date": None})

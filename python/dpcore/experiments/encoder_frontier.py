@@ -1,9 +1,10 @@
-"""Utility of an encoder's private vectors, and what they give away.
+"""Utility of the private vectors of an encoder, and the success of attribute inference on them.
 
-Noise for any two texts grows with the number of entries of a vector. Here the vectors of MiniLM are
-released without noise, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
-does), and with noise in few directions of public texts. In addition to the main label, two
-attributes are inferred that were planted in the texts, one in 5 % of them and one in 50 %.
+Noise that protects any two texts grows with the number of entries of a vector. Here the vectors of
+MiniLM are released in three ways: without noise, with noise for the whole vector (clipped in L1, or
+scaled to [0, 1] as in DPNR), and with noise in a few directions that are fitted on public texts.
+The main label and two attributes are inferred. The attributes were planted in the texts, one in 5 %
+of them and one in 50 %.
 """
 
 from __future__ import annotations
@@ -38,28 +39,29 @@ LINES: Final = (
     CLEAN, "L1 clip, all columns", "min-max, all columns (DPNR)", "8 directions", "16 directions",
     "8 random directions", _WIKITEXT_LINE,
 )  # fmt: skip
-"""Kinds of released vectors."""
+"""Names of the releases."""
 
 _EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
-"""Without and with `full`."""
+"""Claimed epsilons, without and with `full`."""
 _CORPUS_ROWS: Final = {False: 3_000, True: 600}
-"""Texts that are generated, public ones included, without and with `quick`."""
+"""Number of generated texts, including public ones, without and with `quick`."""
 _WIKITEXT_TEXTS: Final = 1_000
 _WIKITEXT_WORDS: Final = 20
-"""Texts of WikiText-2 that directions are fitted on, and words that are read of each."""
+"""Number of WikiText-2 texts on which directions are fitted, and of words read from each."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """The texts, and the number of repetitions.
+    """Options of the experiment: the texts, and the number of repetitions.
 
     Args:
-        trials: texts to train on, and as many public ones, at most; at least 100.
-        seed: int in [0, 2**63); the draw of the texts and the noise follow from it.
-        seeds: draws of texts and noise, or None for 5, 10 with `full`, 1 with `quick`.
-        data: the folder of the corpora: SNIPS and WikiText-2 are read. None generates texts.
-        full: True for seven epsilons, and for all usual attackers.
-        quick: True for a run that shows only that the experiment works.
+        trials: largest number of training texts, and of public texts, at least 100.
+        seed: int in [0, 2**63). It determines the draw of the texts and the noise.
+        seeds: number of draws of texts and noise. Defaults to 5, to 10 with `full`, and to 1 with
+            `quick`.
+        data: folder of the corpora; SNIPS and WikiText-2 are read. By default, texts are generated.
+        full: True for seven epsilons and all usual attackers.
+        quick: True for a short run that only shows that the experiment works.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -76,25 +78,25 @@ class Config(TextOptions):
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """The claims."""
+        """Claimed epsilons."""
         return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Releases that are measured: directions of WikiText-2 need `data`."""
+        """Names of the measured releases. Directions of WikiText-2 require `data`."""
         return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cell(Record):
-    """One line at one epsilon in one repetition.
+    """One release at one epsilon in one repetition.
 
     Args:
-        line: what is released.
-        number: of the repetition.
-        release: the figures of one release of every text.
-        rare: the attack on the attribute of 5 % of the texts.
-        common: the attack on that of 50 %.
+        line: name of the release.
+        number: number of the repetition.
+        release: results of one release of every text.
+        rare: attack on the attribute of 5 % of the texts.
+        common: attack on the attribute of 50 % of the texts.
     """
 
     line: str
@@ -104,7 +106,7 @@ class Cell(Record):
     common: Inference
 
     def figure(self, name: str) -> float:
-        """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
+        """Return "utility", "worst_loss", "signal", or the AUC of "rare" or "common"."""
         if name in SHARES:
             return float(getattr(self, name).outcome.score[1].value)
         if name == "utility":
@@ -112,26 +114,28 @@ class Cell(Record):
         return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
-        """Return what the attack on an attribute certifies; NaN without a bound."""
+        """Return the bound that the attack on an attribute certifies, or NaN without a bound."""
         return studies.read_certificate(getattr(self, name))
 
 
 @time_run("torch", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Release vectors in every way at every epsilon, and measure utility and attack.
+    """Release vectors in every way at every epsilon, and measure utility and attacks.
 
     Args:
-        config: the texts, and the number of repetitions.
-        threads: processes, None for all cores; they change no result.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of processes. Defaults to all cores. It does not change the result.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a cell for each line, epsilon and repetition.
+        The result, one cell for each release, epsilon and repetition.
 
     Raises:
-        ModuleNotFoundError: without torch, scikit-learn or MiniLM; it says what to install.
+        ModuleNotFoundError: if torch, scikit-learn or MiniLM is missing. The message states how to
+            install it.
         FileNotFoundError: if a file of the data is missing.
-        KeyboardInterrupt: on Ctrl-C before the first line is measured.
+        KeyboardInterrupt: on Ctrl-C before the first release is measured.
 
     Example:
         >>> from importlib.util import find_spec
@@ -149,7 +153,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
-    """Read the texts with both attributes planted, and others that directions may be of."""
+    """Read the texts, plant both attributes, and read other texts to fit directions on."""
     corpus, others = read_texts(config, "snips", "topics", _CORPUS_ROWS[config.quick], "texts"), []
     if config.data is not None:
         lines = read_corpus(config.data, "wikitext2").texts
@@ -174,7 +178,7 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
 
 
 def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
-    """Draw which texts have an attribute: its share of every part, two texts at least."""
+    """Draw the texts with an attribute: its share of every part of the split, at least two."""
     column = np.zeros(len(split), int)
     for part in np.unique(split):
         rows = rng.permutation(np.flatnonzero(split == part))
@@ -185,7 +189,7 @@ def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
 def _measure_line(
     line: str, number: int, config: Config, corpus: Corpus, vectors: Any
 ) -> list[Cell]:
-    """Measure a line at every epsilon: half of the training texts, by the seed, are public."""
+    """Measure a release at every epsilon; a random half of the training texts is public."""
     from ..torch import PrivateEncoder
 
     rng = np.random.default_rng(cell_seed(config.seed, f"public {number}"))
@@ -194,8 +198,8 @@ def _measure_line(
     half = len(train) // 2
     rows = np.concatenate([train[half:], np.flatnonzero(split != "train")])
     table = {corpus.texts[row]: vectors[row] for row in rows.tolist()}
-    # A text that occurs in both halves is private. A copy: torch warns of arrays that processes
-    # share, which may not be written to.
+    # A text that occurs in both halves is private. The array is copied, because torch warns about
+    # read-only arrays that processes share.
     table_texts = set(map(likeness, table))
     places = [
         row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in table_texts
@@ -203,7 +207,7 @@ def _measure_line(
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
-    # Attributes have nothing to do with the labels, which would only be one more floor.
+    # The attributes are independent of the labels, which would only add a floor.
     study = studies.read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
     attacks = [replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES]
@@ -218,11 +222,11 @@ def _measure_line(
 
 
 def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
-    """Make the transforms of a line, those of few directions as `frontier` makes them."""
+    """Return the transforms of a release; for few directions, as `frontier` makes them."""
     from ..torch import Clip, MinMax
 
     if line == CLEAN:
-        # So wide that no vector is moved.
+        # The radius is so large that no vector is changed.
         return [Clip("l2", 1e6)]
     if line.startswith("L1"):
         return [Clip("l1", 1.0)]
@@ -233,7 +237,7 @@ def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
 
 
 def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
-    """Return the usual attackers, without `full` one of each kind but the slow network."""
+    """Return all usual attackers with `full`, and otherwise only the fast ones of each kind."""
     every = usual(texts)
     if config.full:
         return every
@@ -244,12 +248,12 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Figures of every release.
+    """Results of every release.
 
     Args:
         config: the options.
-        corpus: where the texts come from.
-        cells: of every line, epsilon and repetition.
+        corpus: source of the texts.
+        cells: one cell for each release, epsilon and repetition.
     """
 
     corpus: str
@@ -257,19 +261,19 @@ class Result(Tabled[Config]):
 
     @property
     def keys(self) -> tuple[tuple[str, float], ...]:
-        """Lines and epsilons, in their order."""
+        """Releases and epsilons, in order."""
         return tuple(dict.fromkeys((cell.line, cell.release.epsilon) for cell in self.cells))
 
     def of(self, line: str, epsilon: float) -> tuple[Cell, ...]:
-        """Return the repetitions of a line at an epsilon; inf is that of "no noise"."""
+        """Return the repetitions of a release at an epsilon, which is inf for "no noise"."""
         return tuple(c for c in self.cells if (c.line, c.release.epsilon) == (line, epsilon))
 
     def mean(self, line: str, epsilon: float, name: str) -> float:
-        """Return the mean of a figure (see `Cell.figure`) over the repetitions."""
+        """Return the mean of a value (see `Cell.figure`) over the repetitions."""
         return statistics.fmean(cell.figure(name) for cell in self.of(line, epsilon))
 
     def findings(self) -> list[str]:
-        """Return sentences on what is useful, on what is inferred, and on the certificates."""
+        """Return sentences on utility, on inferred attributes, and on the certified bounds."""
         floor = self.cells[0].release.utility.floors[0].accuracy
         useful, visible = dict[str, list[str]](), dict[str, list[str]]()
         for line, epsilon in (key for key in self.keys if key[0] != CLEAN):
@@ -294,7 +298,7 @@ class Result(Tabled[Config]):
         ]
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         config, first = self.config, self.cells[0]
         train, valid, test = first.release.utility.sizes
         heads = ("release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %")
@@ -312,7 +316,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, without any text."""
+        """Return the result as plain data, without any text of the corpus."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
 

@@ -1,11 +1,11 @@
 """Leaks of released code through the low-order bits of its noise.
 
-Every system adds noise to one number, 0 against 1, and claims a small epsilon for it: a true claim
-about real numbers. The float lattice is looked for in what the code really returns. What is found
-concerns the floating-point implementation, not the law of the mechanism; noise that is snapped to
-a coarse grid, drawn from a discrete law or rounded exactly passes.
+Every system adds noise to one number, 0 or 1, and claims a small epsilon. The claim is true for
+real numbers. The audit searches the actual outputs of the code for traces of the floating-point
+lattice. The findings concern the floating-point implementation, not the distribution of the noise.
+Noise that is snapped to a coarse grid, drawn from a discrete law or rounded exactly passes.
 
-A library is imported when its row is run. What cannot be imported has a row that says so.
+A library is imported when its row is run. If it cannot be imported, its row states this.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ SCALE: Final = 10.0
 """Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
 
 EPSILON: Final = 0.1
-"""Claim of Laplace noise of that scale."""
+"""Claimed epsilon of Laplace noise of this scale."""
 
 GAUSSIAN: Final = (0.5, 1e-6)
-"""An (epsilon, delta) that Gaussian noise of that sigma has, in real numbers.
+"""Claimed (epsilon, delta) of Gaussian noise with this sigma, which is true in real numbers.
 
-By the closed form (Balle and Wang, 2018, theorem 8) its delta at epsilon 0.5 is 6.9e-9.
+By the closed form (Balle and Wang, 2018, theorem 8), its delta at epsilon 0.5 is 6.9e-9.
 """
 
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
@@ -62,13 +62,14 @@ class System(Shown):
     """One row of the experiment.
 
     Args:
-        name: what is called.
-        package: what must be imported, "" for the package itself.
-        build: makes the mechanism `(x, size, rng) -> outputs`.
+        name: name of the system.
+        package: package to import, or "" for dpcore itself.
+        build: function that makes the mechanism `(x, size, rng) -> outputs`.
         claim: epsilon that the mechanism claims at distance 1.
-        delta: delta of that claim.
-        share: trials are divided by it: a library that is called once per output is slow.
-        lattice: True if it adds noise in floating point, unprotected.
+        delta: delta of this claim.
+        share: divisor of the number of trials, because a library that is called once per output is
+            slow.
+        lattice: True if the system adds floating-point noise without protection.
         seeded: False if it draws from the operating system, so that no seed repeats its counts.
     """
 
@@ -113,7 +114,7 @@ def _build_diffprivlib(kind: str, **fields: float) -> Build:
         mechanism = getattr(_diffprivlib_mechanisms(), kind)
 
         def draw(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-            # Without a random_state it draws as it ships: another one takes other code.
+            # Without a random_state it draws as released. A random_state would use other code.
             inner, value = mechanism(sensitivity=1.0, **fields), float(x[0])
             return np.array([[inner.randomise(value)] for _ in range(size)], dtype=np.float64)
 
@@ -127,8 +128,8 @@ def _diffprivlib_mechanisms() -> Any:
     try:
         return importlib.import_module("diffprivlib.mechanisms")
     except ImportError:
-        # Release 0.6.6 stumbles over its models where scikit-learn is 1.6 or later; its
-        # mechanisms, which need none of that, are loaded by then.
+        # With scikit-learn 1.6 or later, release 0.6.6 fails to import its models. Its mechanisms
+        # do not need them, and are loaded before the error.
         mechanisms = imported_module("diffprivlib.mechanisms")
         if mechanisms is None:
             raise
@@ -142,7 +143,7 @@ def _make_opendp_laplace() -> Mechanism:
     noise = prelude.m.make_laplace(domain, prelude.l1_distance(T=float), scale=SCALE)
 
     def opendp_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        # One call on a vector of copies: its noise is independent from entry to entry.
+        # One call on a vector of copies is enough, because the noise of its entries is independent.
         return np.array(noise([float(x[0])] * size))[:, np.newaxis]
 
     return opendp_laplace
@@ -192,7 +193,7 @@ SYSTEMS: Final[tuple[System, ...]] = (
     System("snapped Laplace", "", _make_snapped_laplace, lattice=False),
     System("discrete Laplace", "", _make_discrete_laplace, lattice=False),
 )  # fmt: skip
-"""The rows: first what adds noise in floating point, then what is protected."""
+"""Rows of the experiment: first systems with floating-point noise, then protected systems."""
 
 
 _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
@@ -203,11 +204,11 @@ class Config(SeededSettings):
     """Options of the experiment: the systems, and the size of the audits.
 
     Args:
-        trials: draws on each side of every audit; libraries that are called once for every output
-            get a tenth of them or less.
-        seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        confidence: probability that a bound holds, for each bound on its own.
-        systems: names of the systems, in order; all of them by default.
+        trials: draws per side of every audit. Libraries that are called once per output get a tenth
+            of them or less.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        confidence: probability that a bound holds, for each bound separately.
+        systems: names of the systems, in order. Defaults to all of them.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -227,11 +228,11 @@ class Row(Shown):
     """One system.
 
     Args:
-        system: which.
-        audit: what was counted, or None if the system could not be imported.
-        missing: why not; empty where there is an audit.
-        version: of the package.
-        seconds: time for pilot and count (not compared).
+        system: the system.
+        audit: result of the audit, or None if the system could not be imported.
+        missing: reason why it could not be imported. Empty if there is an audit.
+        version: version of the package.
+        seconds: duration of pilot and count (ignored in comparisons).
     """
 
     system: System
@@ -242,7 +243,7 @@ class Row(Shown):
 
     @property
     def found(self) -> bool | None:
-        """True if the low-order bits refute the claim, None without counts."""
+        """True if the low-order bits refute the claim, None without an audit."""
         return None if self.audit is None else self.audit.refuted
 
 
@@ -251,19 +252,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Audit every system that can be imported.
 
     Args:
-        config: what to audit, and how long.
-        threads: number of threads for dpcore's own mechanisms, None for all cores; callables get
-            one.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads for dpcore's own mechanisms. Defaults to all cores. Callables get
+            one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, one row for each system, missing ones too.
+        The result, one row for each system, including missing ones.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.
 
     Source:
-        Mironov (2012); the event: see `dpcore.attacks.lattice`.
+        Mironov (2012). For the event: see `dpcore.attacks.lattice`.
 
     Example:
         >>> result = run(Config(trials=10**5, systems=("dpcore.Laplace", "discrete Laplace")))
@@ -281,7 +283,7 @@ def _make_system_row(config: Config, threads: int | None, system: System) -> Row
     try:
         mechanism = system.build()
     except ImportError as error:
-        # A package that is installed may fail all the same.
+        # An installed package may still fail to import.
         why = f"cannot be imported: {error}" if version else "not installed"
         return Row(system, None, why, version)
     begun = time.perf_counter()
@@ -301,17 +303,17 @@ def _installed_version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The audits, system by system.
+    """Results of the audits, by system.
 
     Args:
-        config: the options of the run.
-        rows: one for each system, in the order of the configuration.
+        config: options of the run.
+        rows: one row per system, in the order of the configuration.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the figures as text, then the events that were counted."""
+        """Return the results as text, followed by the counted events."""
         config = self.config
         own = any(not row.system.seeded and row.audit is not None for row in self.rows)
         events = [(row.system.name, _describe_event(row)) for row in self.rows]
@@ -329,7 +331,7 @@ class Result(Tabled[Config]):
         return self.make_record(rows=[_row_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the certified bounds as bars, one for each system, and the claims.
+        """Draw the certified bounds as bars, one per system, and the claims.
 
         Returns:
             A matplotlib figure.

@@ -1,9 +1,10 @@
-"""Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
+"""Figure 1 of Habernal (2021): the share of ADePT's inputs that its Laplace noise does not protect.
 
-ADePT clips an encoder's vector in L2 to a radius C and scales Laplace noise by 2C, the largest L2
-distance; Laplace noise needs the largest L1 distance, 2C sqrt(n). The share of pairs of random
-vectors that are more than 2C apart in L1 after clipping is counted, and for comparison after
-clipping in L1, which is one of the two remedies. What both cost is the second half of the picture.
+ADePT clips the vector of an encoder in L2 to a radius C, and scales Laplace noise by 2C, the
+largest L2 distance. Laplace noise requires the largest L1 distance, 2C sqrt(n). The experiment
+counts the share of pairs of random vectors that are more than 2C apart in L1 after clipping. It
+also counts them after clipping in L1, which is one of the two remedies. The lower half of the
+picture shows the cost of both remedies.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
     2: (0.134, 0.0, 0.0), 8: (0.952, 0.0001, 0.0), 24: (1.0, 0.963, 0.0), 64: (1.0, 1.0, 0.0),
     160: (1.0, 1.0, 0.037), 200: (1.0, 1.0, 0.986), 255: (1.0, 1.0, 1.0),
 }  # fmt: skip
-"""Shares after L2 clipping in another run of 10,000 pairs, by n and law, as they were printed."""
+"""Shares after L2 clipping in another run of 10,000 pairs, by n and law, as printed there."""
 
 COMPARED_PAIRS: Final = 10_000
 
 _COST_DIMS: Final = tuple(2**power for power in range(11))
-"""Sizes of the vector: up to the largest that Habernal takes to be typical."""
+"""Sizes of the vector, up to the largest that Habernal considers typical."""
 
 _TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
 
 _AVERAGED_VECTORS: Final = 1000
-"""Vectors whose length after clipping is averaged."""
+"""Number of vectors over which the length after clipping is averaged."""
 
 NORMS: Final = ("l2", "l1")
 
@@ -55,13 +56,13 @@ _MAX_MAGNITUDE: Final = 1e90
 
 
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
-    """Compute the two-sided p-value of Fisher's exact test that two runs count the same thing.
+    """Compute the two-sided p-value of Fisher's exact test that two runs have the same share.
 
     Args:
-        ours: hits and pairs.
-        printed: the other run's share, rounded; of the counts that it may stand for, the one
-            nearest to ours is taken.
-        pairs: pairs of the other run.
+        ours: hits and pairs of this run.
+        printed: rounded share of the other run. Among the counts that round to it, the count
+            nearest to ours is used.
+        pairs: number of pairs of the other run.
 
     Returns:
         min(1, 2 min(P(K <= k), P(K >= k))), K hypergeometric.
@@ -76,7 +77,7 @@ def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
     half = 0.5 * 10.0 ** -max(3, len(f"{printed:g}".partition(".")[2]))
     low, high = max(0.0, (printed - half) * pairs), min(pairs, (printed + half) * pairs)
     total = k + round(min(max(k / n * pairs, low), high))
-    # Of `total` hits among n + pairs, so many may fall among our n.
+    # `hits` are the possible numbers among our n pairs, if there are `total` hits in both runs.
     hits = np.arange(max(0, total - pairs), min(total, n) + 1)
     others = total - hits
     log_mass = -(gammaln(hits + 1) + gammaln(n - hits + 1))
@@ -91,9 +92,9 @@ class Law:
     """Law of every entry of an unclipped vector.
 
     Args:
-        title: what a picture says, C being the radius of the clip.
+        title: description in a picture, where C is the radius of the clip.
         kind: "uniform" (between -spread C and spread C) or "normal" (standard deviation spread C).
-        spread: in units of C.
+        spread: spread in units of C.
     """
 
     title: str
@@ -101,7 +102,7 @@ class Law:
     spread: float
 
     def draw(self, rng: np.random.Generator, dim: int, radius: float, size: int) -> Floats:
-        """Draw vectors, shape `(size, dim)`, by numpy; they are not the counted draws."""
+        """Draw vectors with numpy, shape `(size, dim)`; they are not the counted vectors."""
         spread = self.spread * radius
         if self.kind == "uniform":
             return rng.uniform(-spread, spread, (size, dim))
@@ -117,13 +118,13 @@ LAWS: Final[dict[str, Law]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Excess(Shown):
-    """True sensitivity compared with ADePT's.
+    """True sensitivity compared with the sensitivity that ADePT uses.
 
     Args:
-        dim: entries of the vector, n.
-        claimed: 2 C, what the noise is scaled by.
-        true: the L1 sensitivity after L2 clipping, 2 C sqrt(n).
-        attained: the L1 distance of the pair that goes with it.
+        dim: number of entries of the vector, n.
+        claimed: scale of the noise in ADePT, 2 C.
+        true: L1 sensitivity after L2 clipping, 2 C sqrt(n).
+        attained: L1 distance of a pair that attains it.
     """
 
     dim: int
@@ -133,7 +134,7 @@ class Excess(Shown):
 
     @property
     def factor(self) -> float:
-        """True over claimed sensitivity, the factor between the real and the claimed epsilon."""
+        """True over claimed sensitivity, which equals real over claimed epsilon."""
         return self.true / self.claimed
 
 
@@ -157,13 +158,13 @@ def compute_excesses(radius: float) -> tuple[Excess, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Shown):
-    """One remedy on vectors of one size and law.
+    """Cost of one remedy for vectors of one size and law.
 
     Args:
         law: key in `LAWS`.
-        norm: the clip: "l1" (noise of scale 2 C / epsilon) or "l2" (2 C sqrt(n) / epsilon).
-        dim: entries of the vector, n.
-        scale: of the Laplace noise that is added to every entry.
+        norm: norm of the clip: "l1" (noise of scale 2 C / epsilon) or "l2" (2 C sqrt(n) / epsilon).
+        dim: number of entries of the vector, n.
+        scale: scale of the Laplace noise that is added to every entry.
         signal: root mean square L2 length of the clipped vectors.
     """
 
@@ -175,7 +176,7 @@ class Cost(Shown):
 
     @property
     def ratio(self) -> float:
-        """Noise to signal: root mean square lengths, that of the noise being scale sqrt(2 n)."""
+        """Noise-to-signal ratio of root mean square lengths; the noise has scale sqrt(2 n)."""
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 
@@ -183,12 +184,12 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
     """Compute the costs of both remedies for every law and size, on the same vectors.
 
     Args:
-        radius: C, the radius of the clip.
-        epsilon: what the noise must give.
-        seed: of the experiment.
+        radius: radius C of the clip.
+        epsilon: epsilon that the noise must give.
+        seed: seed of the experiment.
 
     Returns:
-        The costs; by law, then size, then norm.
+        The costs, sorted by law, then size, then norm.
 
     Example:
         >>> wide = [cost for cost in compute_costs(10.0, 1.0, 1) if cost.dim == 1024][:2]
@@ -210,15 +211,15 @@ class Config(Settings):
     """Options of the experiment: the sizes, and the number of pairs.
 
     Args:
-        trials: pairs for every size, law and clip.
+        trials: number of pairs for every size, law and clip.
         dims: sizes n of the vectors, each from 1 to 4096.
-        radius: C, from 1e-90 to 1e90.
-        epsilon: what the noise of the remedies must give, from 1e-90 to 1e90.
-        seed: int in [0, 2**63); every size and law gets its own seed derived from it.
+        radius: radius C of the clip, from 1e-90 to 1e90.
+        epsilon: epsilon that the noise of the remedies must give, from 1e-90 to 1e90.
+        seed: int in [0, 2**63). Every size and law gets a separate seed derived from it.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or `dims` is empty or has a size twice.
+        ValueError: if a value is out of range, or `dims` is empty or contains a size twice.
 
     Example:
         >>> Config(trials="1e6", dims=(2, 4096)).trials
@@ -237,12 +238,12 @@ class Cell(Shown):
     """One size, law and clip.
 
     Args:
-        dim: entries of a vector, n.
+        dim: number of entries of a vector, n.
         law: key in `LAWS`.
-        norm: what the vectors were clipped in, "l2" or "l1".
-        beyond: pairs with an L1 distance above 2C (1 + 1e-12).
-        pairs: pairs counted.
-        seed: repeats the pairs; both clips have the same ones.
+        norm: norm in which the vectors were clipped, "l2" or "l1".
+        beyond: number of pairs with an L1 distance above 2C (1 + 1e-12).
+        pairs: number of counted pairs.
+        seed: seed that repeats the pairs. Both clips use the same pairs.
     """
 
     dim: int
@@ -264,14 +265,14 @@ class Cell(Shown):
 
     @property
     def compared(self) -> float | None:
-        """The share to compare with, None where there is none."""
+        """Printed share to compare with, or None."""
         if self.norm != "l2" or self.dim not in COMPARISON:
             return None
         return COMPARISON[self.dim][list(LAWS).index(self.law)]
 
     @property
     def p_value(self) -> float | None:
-        """Probability of shares at least this different if both runs count the same thing."""
+        """Probability of shares at least this different if both runs have the same true share."""
         if self.compared is None:
             return None
         return p_value((self.beyond, self.pairs), self.compared, COMPARED_PAIRS)
@@ -282,15 +283,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Count the pairs of every size, law and clip.
 
     Args:
-        config: numbers and sizes of the pairs.
-        threads: number of threads, None for all cores.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result; after Ctrl-C, with the sizes that were done.
+        The result. After Ctrl-C, it contains the completed sizes.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first size is done.
+        KeyboardInterrupt: on Ctrl-C before the first size is completed.
 
     Source:
         Habernal (2021), section 6.
@@ -321,11 +323,11 @@ def _count_unprotected_pairs(config: Config, threads: int, dim: int) -> list[Cel
 
 @dataclass(frozen=True, repr=False)
 class Result(Tabled[Config]):
-    """The shares, size by size.
+    """Counted shares, by size.
 
     Args:
-        config: the options of the run.
-        cells: one for each size, law and clip.
+        config: options of the run.
+        cells: one cell for each size, law and clip.
     """
 
     cells: tuple[Cell, ...]
@@ -338,33 +340,33 @@ class Result(Tabled[Config]):
         """Return the cell of a size, law and clip.
 
         Raises:
-            KeyError: if there is none.
+            KeyError: if there is no such cell.
         """
         return self._by_name[dim, law, norm]
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """The sizes that were done."""
+        """Completed sizes."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
     def smallest_p_value(self) -> float | None:
-        """The smallest of all comparisons, multiplied by their number, or None without any."""
+        """Smallest p-value of all comparisons times their number, or None without a comparison."""
         p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
-        """Costs of the two remedies, computed at the first use."""
+        """Costs of the two remedies, computed on first use."""
         return compute_costs(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
     def excesses(self) -> tuple[Excess, ...]:
-        """The true sensitivity compared with ADePT's."""
+        """True sensitivities compared with those that ADePT uses."""
         return compute_excesses(self.config.radius)
 
     def table(self) -> str:
-        """Return the figures as text: shares, the true sensitivity, and costs of the remedies."""
+        """Return shares, true sensitivities, and costs of the remedies as text."""
         config = self.config
         return self.join_parts(
             f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
@@ -395,7 +397,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the figure above, and the costs of the remedies below.
+        """Draw the figure at the top, and the costs of the remedies below.
 
         Returns:
             A matplotlib figure of three panels.
@@ -410,7 +412,7 @@ class Result(Tabled[Config]):
 
 
 _MAX_TABLE_SIZES: Final = 16
-"""Sizes that a table shows; of more, those that have something to be compared with."""
+"""Largest number of sizes in a table. If there are more, sizes with a comparison are shown."""
 
 
 def _format_shares_table(result: Result) -> str:
@@ -440,7 +442,7 @@ def _format_share(cell: Cell) -> str:
 
 
 def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
-    """Choose the sizes of a table: all if they are few, else those with a comparison, or some."""
+    """Choose the sizes of a table: all, or sizes with a comparison, or evenly spaced ones."""
     if len(dims) <= _MAX_TABLE_SIZES:
         return list(dims)
     some = [dim for dim in dims if dim in set(compared)]
@@ -480,10 +482,10 @@ _LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
     "normal 0.1": (BLUE, "s", (0, (5, 1))),
     "normal 0.01": (GREEN, "^", (0, (4, 1, 1, 1))),
 }
-"""Colour, marker and line of each law: told apart without colours, too."""
+"""Colour, marker and line of each law, which can be distinguished without colours too."""
 
 _REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
-"""Line of each remedy."""
+"""Line style of each remedy."""
 
 
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:

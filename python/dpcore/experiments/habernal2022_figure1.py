@@ -1,13 +1,14 @@
 """Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
 
-Zeros against ones in n entries, majority vote, 10 million trials per side, for 7 epsilons and 6
-dimensions. Beside the paper's six panels stands a seventh, `HalfNoise`: the paper's control for
-a wrong sensitivity halves the noisy *output*, which costs no privacy (post-processing), so a
-truly under-noised one was missing. ADePT is the reference code's simplification for this pair
-(noise for one entry, loss n epsilon), not the real system, which loses sqrt(n) epsilon.
+The inputs are zeros and ones in n entries. The majority vote is counted on 10 million trials per
+side, for 7 epsilons and 6 dimensions. A seventh panel, `HalfNoise`, is added to the six panels of
+the paper. The paper's control for a wrong sensitivity halves the noisy *output*, which is
+post-processing and costs no privacy, so a mechanism with too little noise was missing. ADePT is the
+simplification in the reference code for this pair (noise for one entry, loss n epsilon). The real
+system loses sqrt(n) epsilon.
 
-Every cell holds four integers. Where one of them is 0 the empirical loss is infinite, although
-ADePT's true loss there is finite (13.7 to 284); the certified bound is finite everywhere.
+Every cell contains four counts. If one of them is 0, the empirical loss is infinite, although
+ADePT's true loss there is finite (13.7 to 284). The certified bound is always finite.
 """
 
 from __future__ import annotations
@@ -44,20 +45,20 @@ MECHANISMS: dict[str, tuple[str, Callable[[float, int], Native]]] = {
     "halved output": ("halved output (sound)", lambda epsilon, dim: HalvedOutput(epsilon, dim)),
     "half noise": ("half noise (loses 2 epsilon)", lambda epsilon, dim: HalfNoise(epsilon, dim)),
 }
-"""The panels by name: the title, and from epsilon and the number of entries to the mechanism."""
+"""Panels by name: the title, and a function from epsilon and dimension to the mechanism."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """The grid, by default the paper's.
+    """Grid of the experiment, by default the grid of the paper.
 
     Args:
-        trials: draws on each side of every cell.
-        seed: int in [0, 2**63); every cell gets its own seed derived from it.
-        epsilons: the claims, each above 0.
+        trials: draws per side of every cell.
+        seed: int in [0, 2**63). Every cell gets a separate seed derived from it.
+        epsilons: claimed epsilons, each above 0.
         dims: numbers of entries, each at least 1.
         mechanisms: names from `MECHANISMS`.
-        confidence: probability that a bound holds, for each cell on its own.
+        confidence: probability that a bound holds, for each cell separately.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -85,9 +86,9 @@ class Cell(Shown):
 
     Args:
         mechanism: name of the panel.
-        epsilon: the claim.
+        epsilon: claimed epsilon.
         dim: number of entries.
-        audit: what was counted.
+        audit: result of the audit.
     """
 
     mechanism: str
@@ -97,12 +98,12 @@ class Cell(Shown):
 
     @property
     def exact(self) -> float:
-        """The loss that the vote can see, in closed form."""
+        """Loss that the vote can see, in closed form."""
         return loss(self._law())
 
     @property
     def p_values(self) -> tuple[float, float]:
-        """Two-sided binomial p-value of each side's count under the exact law."""
+        """Two-sided binomial p-value of the count on each side under the exact law."""
         law, counts = self._law(), self.audit.counts
         logs = (law.log_p, law.log_p_prime)
         if self.audit.event.vote == "x":
@@ -121,9 +122,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Audit every cell of the grid.
 
     Args:
-        config: the grid, and how long.
-        threads: number of threads, None for all cores.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, one cell for each mechanism, epsilon and number of entries.
@@ -155,11 +157,11 @@ def _make_cell(config: Config, threads: int | None, name: str, epsilon: float, d
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The grid of audits.
+    """Results of the audits on the grid.
 
     Args:
-        config: the options of the run.
-        cells: in the order mechanism, epsilon, number of entries.
+        config: options of the run.
+        cells: cells in the order mechanism, epsilon, number of entries.
     """
 
     cells: tuple[Cell, ...]
@@ -170,15 +172,15 @@ class Result(Tabled[Config]):
 
     @property
     def smallest_p_value(self) -> float:
-        """The worst agreement of a count with the exact law.
+        """Smallest p-value of a count under the exact law.
 
-        Two-sided binomial p-values, one for each of the 2 len(cells) counts; with no fault
-        anywhere the smallest one is about 1 / (2 len(cells)).
+        There are 2 len(cells) two-sided binomial p-values, one per count. If the code is correct,
+        the smallest one is about 1 / (2 len(cells)).
         """
         return min(p for cell in self.cells for p in cell.p_values)
 
     def table(self) -> str:
-        """Return the figures as text: estimate / closed form, a block for each mechanism."""
+        """Return one block of text per mechanism, with entries estimate / closed form."""
         config = self.config
         return self.join_parts(
             f"Habernal (2022), figure 1: {config.trials:,} trials per side, seed {config.seed}\n"
@@ -194,7 +196,7 @@ class Result(Tabled[Config]):
         return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw empirical loss against epsilon, a panel for each mechanism.
+        """Draw the empirical loss against epsilon, with one panel per mechanism.
 
         Returns:
             A matplotlib figure.
@@ -266,10 +268,10 @@ def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
 
 
 _LINEAR_LOSS_RANGE = 0.01
-"""Below this loss the axis is linear, so that 0 has a place."""
+"""Loss below which the axis is linear, so that it can show 0."""
 
 _INFINITE_LOSS_BAND = (1e3, 2e5)
-"""Lower and upper end of the band for infinite losses: a level for each number of entries."""
+"""Lower and upper end of the band for infinite losses, with one level per number of entries."""
 
 _MAX_PANEL_COLUMNS = 4
 
@@ -277,7 +279,7 @@ _MAX_PANEL_COLUMNS = 4
 def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
     from matplotlib import colormaps
 
-    # The bright end of viridis is too pale for thin lines on white.
+    # The bright end of viridis is too pale for thin lines on a white background.
     steps = max(1, len(dims) - 1)
     return {dim: colormaps["viridis"](0.88 * i / steps) for i, dim in enumerate(dims)}
 

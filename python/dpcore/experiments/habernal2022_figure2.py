@@ -1,11 +1,11 @@
-"""Appendix figure of Habernal (2022): Laplace noise by three formulas, and what DPText samples.
+"""Appendix figure of Habernal (2022): Laplace noise by three formulas, and samples of DPText.
 
-Five histograms at scale 1 over the exact laws: the three correct formulas for Laplace noise
-(equations 4 to 7) and the two ways in which DPText's formula may have been implemented, with 0
-for NaN and with NaN drawn again. Neither of these ever goes below 0.
+Five histograms at scale 1 are shown with the exact densities: the three correct formulas for
+Laplace noise (equations 4 to 7), and the two ways in which DPText's formula may have been
+implemented. One sets NaN to 0, and the other draws again after NaN. Neither returns values below 0.
 
-On dpcore's grid of 2^53 uniforms the three correct formulas give the same bits, so with one seed
-their histograms would be one histogram; each gets its own seed here.
+On dpcore's grid of 2^53 uniform numbers, the three correct formulas give the same bits. With the
+same seed, their histograms would be identical, so each has a separate seed here.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
-"""The bins: where they begin, where they end, and their number."""
+"""Start, end and number of the bins."""
 
 _LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """One panel: a noise of scale 1 and what it must be.
+    """One panel: a noise of scale 1, and its exact moments and density.
 
     Args:
-        noise: what is sampled.
-        title: what the panel says.
+        noise: the noise to sample.
+        title: title of the panel.
         mean: E[s].
         square: E[s^2].
         fourth: E[s^4].
-        weights: how much of Exp(1) lies above 0 and below 0.
+        weights: weights of the Exp(1) density above 0 and below 0.
         atom: P(s = 0).
     """
 
@@ -71,7 +71,7 @@ LAWS: dict[str, Law] = {
         DPTextNoise(1.0, "resample"), "DPText, NaN drawn again", 1.0, 2.0, 24.0, (1.0, 0.0)
     ),
 }
-"""The panels; the moments follow from E[Exp(1)^k] = k! and the weights."""
+"""Panels by name. The moments are computed from E[Exp(1)^k] = k! and the weights."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,8 +79,8 @@ class Config(SeededSettings):
     """Options of the experiment: the number of draws.
 
     Args:
-        trials: draws in each histogram, 8 bytes of memory each.
-        seed: int in [0, 2**63); every histogram gets its own seed derived from it.
+        trials: draws per histogram. Each needs 8 bytes of memory.
+        seed: int in [0, 2**63). Every histogram gets a separate seed derived from it.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -100,11 +100,11 @@ class PanelDraws(Shown):
 
     Args:
         name: key in `LAWS`.
-        seed: repeats the draws.
-        counts: draws in each of the equal bins from -5 to 5, exact zeros left out.
-        zeros: draws that are exactly 0.
-        below: draws below 0, wherever they lie.
-        outside: draws that are in no bin.
+        seed: seed that repeats the draws.
+        counts: number of draws in each of the equal bins from -5 to 5, without exact zeros.
+        zeros: number of draws that are exactly 0.
+        below: number of all draws below 0.
+        outside: number of draws outside of all bins.
         mean: mean of all draws.
         square: mean of their squares.
     """
@@ -120,7 +120,7 @@ class PanelDraws(Shown):
 
     @property
     def law(self) -> Law:
-        """The exact law."""
+        """Exact law of the panel."""
         return LAWS[self.name]
 
     @property
@@ -140,7 +140,7 @@ class PanelDraws(Shown):
 
     @property
     def expected_zeros(self) -> float:
-        """Number of zeros that the exact law has among so many draws."""
+        """Expected number of zeros among the draws under the exact law."""
         return self.law.atom * self.trials
 
 
@@ -149,15 +149,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Draw the five histograms.
 
     Args:
-        config: how many draws.
-        threads: number of threads, None for all cores.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, one histogram for each law.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first histogram is done.
+        KeyboardInterrupt: on Ctrl-C before the first histogram is completed.
 
     Source:
         Habernal (2022), section 3 and the figure of its appendix.
@@ -185,17 +186,17 @@ def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraw
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The histograms.
+    """Histograms of all laws.
 
     Args:
-        config: the options of the run.
-        histograms: one for each law, in the order of `LAWS`.
+        config: options of the run.
+        histograms: one per law, in the order of `LAWS`.
     """
 
     histograms: tuple[PanelDraws, ...]
 
     def table(self) -> str:
-        """Return the figures as text: moments with the expected ones, zeros and negative draws."""
+        """Return moments with expected moments, and shares of zeros and negative draws, as text."""
         return self.join_parts(
             f"Habernal (2022), appendix figure: {self.config.trials:,} draws each, "
             f"seed {self.config.seed}",
@@ -210,7 +211,7 @@ class Result(Tabled[Config]):
         return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the histograms over the exact densities; an atom is a stem.
+        """Draw the histograms with the exact densities; an atom is drawn as a stem.
 
         Returns:
             A matplotlib figure.
@@ -268,7 +269,7 @@ def _draw_histogram(axes: Axes, drawn: PanelDraws) -> None:
     colour = BLUE if law.weights[0] == law.weights[1] else RED
     heights = np.array(drawn.counts) / (drawn.trials * width)
     axes.stairs(heights, np.linspace(LOW, HIGH, BINS + 1), fill=True, color=colour, alpha=0.45)
-    # Two points at 0: the density of DPText jumps there.
+    # There are two points at 0, because the density of DPText jumps there.
     s = np.concatenate([np.linspace(LOW, -1e-9, 200), np.linspace(0.0, HIGH, 200)])
     axes.plot(s, law.density(s), color=INK, linewidth=0.9)
     if law.atom:

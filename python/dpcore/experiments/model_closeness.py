@@ -1,9 +1,10 @@
-"""Does redaction bring models of a sensitive and of a safe set closer than chance?
+"""Does redaction bring models of a sensitive and a safe set of texts closer than chance?
 
-Figure 5 of Gusain and Leith shows three distances of the decoders of two next-word models, one of
-sensitive and one of safe texts, that fall as more words are masked. Here two models of disjoint
-halves of the safe set are the control: they have the same start and the same number of texts, and
-no difference but chance. Only the excess over their distance is due to the sets.
+Figure 5 of Gusain and Leith shows three distances between the decoders of two next-word models, one
+of sensitive texts and one of safe texts. The distances fall as more words are masked. Here two
+models of disjoint halves of the safe set are the control. They have the same initial weights and
+the same number of texts, and differ only by chance. Only the excess over their distance is due to
+the sets.
 """
 
 from __future__ import annotations
@@ -33,53 +34,53 @@ NAME = "model-closeness"
 
 _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
-"""Distances of decoders and of hidden states, and the mean divergence of next-word distributions,
-in nats, averaged over both directions."""
+"""Names of the distances of decoders and of hidden states. KL is the mean divergence of next-word
+distributions in nats, averaged over both directions."""
 
 COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "sensitive/safe": (("sensitive", "first"), ("sensitive", "second")),
     "safe/safe": (("first", "second"),),
     "sensitive/safe, two starts": (("sensitive", "other start"),),
 }
-"""The pairs of models of each comparison, of which the mean is taken; the safe set has two halves,
-and the other start is one of the first half."""
+"""Pairs of models of each comparison, whose distances are averaged. "first" and "second" are the
+halves of the safe set. "other start" is a model of the first half with other initial weights."""
 
 _REDACTION_SHARES: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
-"""Shares of words to mask, without and with `quick`. At .98 one word of 40 is left; at 1 no word is
-predicted, and each model stays at its start."""
+"""Shares of words to mask, without and with `quick`. At 0.98, about one word of 40 is left. At 1,
+no word is predicted, and each model keeps its initial weights."""
 
 _WORDS_PER_TEXT: Final = 40
-"""Words of a text that are read."""
+"""Number of words that are read from each text."""
 
 _MAX_MODEL_TEXTS: Final = {False: 450, True: 60}
-"""Texts of a model, at most, without and with `quick`."""
+"""Largest number of training texts of a model, without and with `quick`."""
 
 _HELD_OUT_DIVISOR: Final = 8
-"""One in so many sensitive texts is for validation, and one for the measurement; of the safe texts
-as many."""
+"""Divisor of the number of sensitive texts: this part is for validation, and an equal part for the
+measurement. The same numbers of safe texts are used."""
 
 _TRAINING_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "usual": {"hidden": 64, "epochs": 20},
     "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
     "quick": {"hidden": 16, "epochs": 2},
 }
-"""Sizes and epochs of a training: those of the source with `full`."""
+"""Sizes and epochs of a training. With `full`, they are those of the source."""
 
 _MAX_VOCABULARY: Final = {False: 1000, True: 200}
-"""Words of the vocabulary, at most, without and with `quick`."""
+"""Largest number of words of the vocabulary, without and with `quick`."""
 
 _TEST_PERMUTATIONS: Final = 19
-"""Random divisions of the pooled texts; a p-value is at least 1/20."""
+"""Number of random divisions of the pooled texts. A p-value is at least 1/20."""
 
 _DRAWN_MEASURES: Final = (*_DISTANCE_NAMES, "KL")
-"""The measures that are drawn."""
+"""Measures that the picture shows."""
 
 _COMPARISON_STYLES: Final = {
     "sensitive/safe": ("sensitive and safe, same start", RED, "o-"),
     "safe/safe": ("two halves of safe, same start", BLUE, "s-"),
     "sensitive/safe, two starts": ("sensitive and safe, two starts", GREY, "^--"),
 }
-"""The comparisons in words, their colours and lines."""
+"""Description, colour and line of each comparison."""
 
 _TABLE_NOTES: Final = (
     "Distances of decoder weights, then of hidden states in the same contexts of held-out texts, "
@@ -96,15 +97,18 @@ _TABLE_NOTES: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """The sets, and the number of splits.
+    """Options of the experiment: the sets, and the number of splits.
 
     Args:
-        trials: texts of the sensitive set, at most; at least 100.
-        seed: int in [0, 2**63); splits, redactions and starts get their own from it.
-        seeds: splits, each with starts of its own, or None for 5, 1 with `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it. None generates texts.
-        full: True for the source's sizes and a permutation test; takes hours.
-        quick: True for one split, two levels, few texts and little training.
+        trials: largest number of texts of the sensitive set, at least 100.
+        seed: int in [0, 2**63). Splits, redactions and initial weights get separate seeds derived
+            from it.
+        seeds: number of splits, each with separate initial weights. Defaults to 5, and to 1 with
+            `quick`.
+        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
+            generated.
+        full: True for the sizes of the source and a permutation test. This takes hours.
+        quick: True for one split, two levels, few texts and short training.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -124,13 +128,16 @@ class Cell(Record):
 
     Attributes:
         split: number of the split, from 0.
-        level: share of the words that were to be masked.
-        values: distances, shape `(3, 7)`: a row for each of `COMPARISONS`, a column for each of
+        level: requested share of masked words.
+        values: distances, shape `(3, 7)`: one row for each of `COMPARISONS`, one column for each of
             `MEASURES`.
-        perplexity: of held-out texts with all words, mean over the three models of one start.
-        unigram: the same for the frequencies of their training texts.
-        p_values: with `full`, in the first split, for each measure: of the distance of the first
-            pair of sensitive and safe, in a permutation test over its pooled texts; else None.
+        perplexity: perplexity of held-out texts with all words, mean over the three models with
+            equal initial weights.
+        unigram: perplexity of the word frequencies of their training texts, averaged in the same
+            way.
+        p_values: with `full`, in the first split: for each measure, the p-value of a permutation
+            test of the first pair of sensitive and safe models over its pooled texts. Otherwise
+            None.
     """
 
     split: int
@@ -146,18 +153,21 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Train four models in each split at each level, and compare them.
 
     Args:
-        config: the sets, and the number of splits.
-        threads: processes, None for all cores; they change no result: a training has one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of processes. Defaults to all cores. It does not change the result, because
+            each training uses one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, with the levels and splits so far where Ctrl-C ended it.
+        The result. After Ctrl-C, it contains the completed levels and splits.
 
     Raises:
-        ModuleNotFoundError: without torch, or for two processes joblib; it says what to install.
-        FileNotFoundError: if the folder has no such file.
+        ModuleNotFoundError: if torch, or joblib for more than one process, is missing. The message
+            states how to install it.
+        FileNotFoundError: if the folder lacks a file.
         ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first level of the first split is complete.
+        KeyboardInterrupt: on Ctrl-C before the first level of the first split is completed.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5.
@@ -178,7 +188,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 class _Study:
-    """The sets, and how models of them are trained and compared."""
+    """The sets, with the training and comparison of models of these sets."""
 
     def __init__(self, config: Config, sets: TwoSets) -> None:
         self.config, self.levels = config, _REDACTION_SHARES[config.quick]
@@ -188,7 +198,7 @@ class _Study:
         self.held_out = ill // _HELD_OUT_DIVISOR
         spare = ill - 2 * self.held_out, rest // 2 - self.held_out
         self.texts = min(_MAX_MODEL_TEXTS[config.quick], *spare)
-        # Of both sets: no model has words of its own.
+        # The vocabulary is built from both sets, so that all models share it.
         texts, most = list(chain(*self.sets)), _MAX_VOCABULARY[config.quick]
         vocabulary = Vocabulary.from_texts(texts, unknown="token", min_count=2, max_size=most)
         self.rules: dict[str, Any] = {"vocabulary": vocabulary, "length": _WORDS_PER_TEXT}
@@ -200,8 +210,8 @@ class _Study:
         names = ("split", "masks", "start", "other start")
         seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
         *clean, test = self.draw_split(seeds["split"])
-        # All texts at once: what is masked does not depend on the set. A word that is masked at a
-        # level is masked at all higher ones, for the seed is the same.
+        # All texts are redacted together, so the masks do not depend on the set. The seed is the
+        # same at all levels, so a word that is masked at one level is masked at all higher levels.
         texts = list(chain(*clean))
         pool = redaction.redact(texts, redaction.Random(), level=level, rng=seeds["masks"])
         *parts, valid = (pool[at * self.texts :][: len(part)] for at, part in enumerate(clean))
@@ -223,7 +233,7 @@ class _Study:
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
     def draw_split(self, seed: int) -> list[list[str]]:
-        """Draw sensitive texts, two halves of safe ones, and mixed texts: validation and test."""
+        """Draw sensitive texts, two halves of safe texts, and mixed validation and test texts."""
         rng = np.random.default_rng(seed)
         size, few = self.texts, self.held_out
         ill, safe = ([part[row] for row in rng.permutation(len(part))] for part in self.sets)
@@ -231,7 +241,7 @@ class _Study:
         return [ill[:size], safe[:size], safe[size : 2 * size], *held_out]
 
     def fit_model(self, texts: list[str], valid: list[str], seed: int) -> lm.NextWordModel:
-        """Train a model; one that Ctrl-C ended early ends the experiment."""
+        """Train a model; if Ctrl-C ends the training early, the experiment ends."""
         model = lm.fit(texts, valid, rng=seed, progress=False, **self.rules)
         if model.partial:
             raise KeyboardInterrupt
@@ -240,7 +250,7 @@ class _Study:
     def permute_sets(
         self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
     ) -> Floats:
-        """Compute p-values: how often models of two random halves of the texts are as far."""
+        """Compute p-values: how often models of two random halves of the texts are as far apart."""
         rng = np.random.default_rng(seed)
         as_far = np.ones(len(MEASURES))
         for _ in range(_TEST_PERMUTATIONS):
@@ -256,7 +266,7 @@ def _cut_text(text: str) -> str:
 
 
 def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
-    """Return the measures of two models."""
+    """Compute all measures of two models."""
     closeness = lm.closeness(a, b, texts)
     assert closeness.states is not None
     assert closeness.kl is not None
@@ -271,17 +281,17 @@ def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The distances, the excess over the control, and what they show.
+    """Distances, excess over the control, and findings.
 
     Args:
         config: the options.
-        corpus: where the texts come from.
-        dropped: distinct texts that were left out because they belong to both sets.
-        texts: training texts of each model.
-        held_out: texts on which models are compared, half of them sensitive; as many others
-            choose epoch and rate.
-        words: words of the vocabulary, with the one for unknown words.
-        cells: the distances, for each split and level.
+        corpus: source of the texts.
+        dropped: number of distinct texts that were left out, because they belong to both sets.
+        texts: number of training texts of each model.
+        held_out: number of texts on which models are compared, half of them sensitive. An equal
+            number of texts chooses epoch and learning rate.
+        words: number of words of the vocabulary, including the one for unknown words.
+        cells: distances for each split and level.
     """
 
     corpus: str
@@ -293,7 +303,7 @@ class Result(Tabled[Config]):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The levels that were measured, ascending."""
+        """Measured levels, ascending."""
         return tuple(sorted({cell.level for cell in self.cells}))
 
     def values(self, level: float, comparison: str, measure: str) -> Floats:
@@ -316,7 +326,7 @@ class Result(Tabled[Config]):
         return np.array(values)
 
     def excess(self, level: float, measure: str) -> Floats:
-        """Return by how much sensitive/safe is farther than safe/safe, in each split."""
+        """Return by how much sensitive/safe exceeds safe/safe, in each split."""
         far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
         return far - near
 
@@ -325,7 +335,7 @@ class Result(Tabled[Config]):
         return float(self.values(level, comparison, measure).mean())
 
     def is_excess_shown(self, level: float, measure: str) -> bool:
-        """Return True if the t-interval of the mean excess, 95 %, lies above 0."""
+        """Return True if the 95 % t-interval of the mean excess lies above 0."""
         excess = self.excess(level, measure)
         if len(excess) < 2:
             return False
@@ -333,7 +343,7 @@ class Result(Tabled[Config]):
         return bool(excess.mean() > reach)
 
     def findings(self) -> list[str]:
-        """Return a sentence on each measure that is drawn, then the answer to the question."""
+        """Return one sentence per drawn measure, then the answer to the question."""
         sentences = []
         for measure in _DRAWN_MEASURES:
             far, near, other = (
@@ -367,7 +377,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         head = (
             f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
             f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
@@ -396,7 +406,7 @@ class Result(Tabled[Config]):
         return self.join_parts(head, align_rows(rows, left=(0, 1)), "\n".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data; `values` as `Cell` has them."""
+        """Return the result as plain data, with `values` as in `Cell`."""
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
@@ -414,7 +424,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the distances above, and the excess of sensitive/safe over the control below.
+        """Draw the distances at the top, and the excess over the control below.
 
         Returns:
             A matplotlib figure.

@@ -1,9 +1,10 @@
-"""Audits of noise layers behind an encoder of texts: claims that hold, and faults found.
+"""Audits of noise layers behind a text encoder, with true claims and with known faults.
 
-A small encoder, a transform that bounds its vectors, and noise: layers that are right, faults of
-published code, and the repair of each, in both dtypes. A fault is certified beyond its claim or
-flagged by the inspection of its structure, a repair neither. Rounding is a separate
-matter: it concerns the floats that a layer returns, not the law of its noise.
+Each case consists of a small encoder, a transform that bounds its vectors, and noise. There are
+correct layers, faults of published code, and a repair of each fault, in two dtypes. For a fault,
+the audit certifies a loss above the claim, or the structural inspection flags the layer. For a
+repair, neither happens. Rounding is reported separately, because it concerns the floats that a
+layer returns, not the law of its noise.
 """
 
 from __future__ import annotations
@@ -32,35 +33,35 @@ from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, 
 NAME = "noise-layers"
 
 WIDTH = 32
-"""Entries of a vector."""
+"""Number of entries of a vector."""
 _HASH_PLACES = 64
-"""Places that words are hashed to."""
+"""Number of places to which words are hashed."""
 DELTA = 1e-5
-"""The delta of the Gaussian claim."""
+"""Delta of the Gaussian claim."""
 
 PAIR = ("he has cancer and lives in this town", "she won the match in the last minute")
-"""The two texts: any two are neighbours."""
+"""The two input texts. Any two texts are neighbours."""
 
 DTYPES = ("float32", "float64")
 
 _INSPECTION_DRAWS = 4096
-"""Outputs in each of the two main calls of an inspection: with half of them 24 bits are missed."""
+"""Outputs in each of the two main calls of an inspection. With half of them, it misses 24 bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """A transform with noise behind it, and the claim.
+    """A transform followed by noise, with a claim.
 
     Args:
-        name: what the table calls it.
-        transform: given `dpcore.torch`, what bounds the vectors.
-        noise: given `dpcore.torch` and the epsilon claimed, the noise layer, or the name by which
-            `PrivateEncoder` makes one.
-        faulty: the dtypes in which it has its fault; empty for a layer that is right.
-        repair: for one with a fault, the name of the case without it.
-        delta: of the claim.
-        skip: checks of the structure that are not made: what they find is meant.
-        what: the fault in one line.
+        name: name in the table.
+        transform: function from `dpcore.torch` to the transform that bounds the vectors.
+        noise: function from `dpcore.torch` and the claimed epsilon to the noise layer, or to the
+            name by which `PrivateEncoder` makes one.
+        faulty: dtypes in which the case has its fault. Empty for a correct layer.
+        repair: for a faulty case, the name of the case without the fault.
+        delta: delta of the claim.
+        skip: structural checks to leave out, because the property that they find is intended.
+        what: description of the fault on one line.
     """
 
     name: str
@@ -76,12 +77,12 @@ class Case(Shown):
 def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
     """Encode texts: hash words to 64 signed counts, then apply a fixed linear layer.
 
-    This is a small encoder for the experiment.
+    It is a small encoder for this experiment.
 
     Args:
         texts: the texts.
-        dtype: of the vectors.
-        device: where they are.
+        dtype: dtype of the vectors.
+        device: device of the vectors.
 
     Returns:
         A tensor of shape `(texts, 32)`.
@@ -99,12 +100,13 @@ def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
 
 
 def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> Any:
-    """Put a layer behind the encoder.
+    """Return the encoder followed by the layer of a case.
 
     Args:
-        case: which layer.
-        epsilon: the claim.
+        case: the case.
+        epsilon: claimed epsilon.
         dtype: "float32" or "float64".
+        device: torch device, such as "cpu".
         device: such as "cpu".
     """
     from .. import torch as bridge
@@ -121,11 +123,11 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
 
 
 def _make_torch_laplace(bridge: Any, scale: float) -> Any:
-    """Make Laplace noise by torch's own distribution in the dtype of the input, as is usual."""
+    """Return Laplace noise from torch's own distribution in the input's dtype, the usual way."""
     from ..packages import torch
 
     class TorchLaplace(bridge.LaplaceNoise):  # type: ignore[misc]
-        """`torch.distributions.Laplace`, of the same declared scale."""
+        """`torch.distributions.Laplace` with the same declared scale."""
 
         def forward(self, x: Any, generator: Any = None) -> Any:
             zero = torch.zeros((), dtype=x.dtype, device=x.device)
@@ -157,7 +159,7 @@ CASES: tuple[Case, ...] = (
     Case("L2LaplaceNoise", lambda t: t.Clip("l2", 1.0), lambda t, e: "l2_laplace",
          skip=("shared_size",)),
 )  # fmt: skip
-"""Every layer, faults beside their repairs."""
+"""All layers, with faulty ones next to their repairs."""
 
 _CASES_BY_NAME = {case.name: case for case in CASES}
 
@@ -167,13 +169,13 @@ class Config(SeededSettings):
     """Options of the experiment: the layers, and the number and size of audits.
 
     Args:
-        trials: draws on each side of every audit.
-        seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        seeds: audits of each layer; their mean and spread are shown.
-        device: where encoder and noise run, such as "cpu".
-        epsilon: the claim.
-        confidence: probability that a bound holds, for each bound on its own.
-        layers: names of the layers, in order; all of them by default.
+        trials: draws per side of every audit.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        seeds: number of audits per layer. Their mean and spread are shown.
+        device: torch device of encoder and noise, such as "cpu".
+        epsilon: claimed epsilon.
+        confidence: probability that a bound holds, for each bound separately.
+        layers: names of the layers, in order. Defaults to all of them.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -194,17 +196,17 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """Figures of one audit: two runs of it are equal, although their modules differ.
+    """Numbers of one audit, which can be compared between runs, although the modules differ.
 
     Args:
-        seed: repeats it.
-        counts: of its event.
-        event: in words.
+        seed: seed that repeats the audit.
+        counts: counts of its event.
+        event: description of the event.
         refuted: True if the claim was refuted.
-        certified: the certified bound.
-        rounding: what the low-order bits of the outputs certify, 0 where they show no loss.
-        exact: the exact loss of the pair, computed from the declared noise.
-        partial: True if Ctrl-C ended it early.
+        certified: certified bound.
+        rounding: bound certified from the low-order bits of the outputs, 0 if they show no loss.
+        exact: exact loss of the pair, computed from the declared noise.
+        partial: True if Ctrl-C ended the audit early.
     """
 
     seed: int
@@ -218,7 +220,7 @@ class Found(Shown):
 
     @classmethod
     def of(cls, audit: Audit) -> Found:
-        """Collect the figures of an audit."""
+        """Collect the numbers of an audit."""
         loss, floats = audit.declared_loss, audit.floating_point
         assert loss is not None
         rounding = 0.0 if floats is None else floats.epsilon_lower
@@ -231,10 +233,10 @@ class Row(Shown):
     """One layer in one dtype.
 
     Args:
-        layer: its name.
+        layer: name of the layer.
         dtype: "float32" or "float64".
-        audits: one for each seed.
-        flags: checks of the structure that found a fault.
+        audits: one audit for each seed.
+        flags: structural checks that found a fault.
     """
 
     layer: str
@@ -254,12 +256,12 @@ class Row(Shown):
 
     @property
     def exact(self) -> float:
-        """The exact loss of the pair, computed from the declared noise."""
+        """Exact loss of the pair, computed from the declared noise."""
         return self.audits[0].exact
 
     @property
     def certified(self) -> tuple[float, ...]:
-        """The certified bounds."""
+        """Certified bounds."""
         return tuple(audit.certified for audit in self.audits)
 
     @property
@@ -274,12 +276,12 @@ class Row(Shown):
 
     @property
     def fault(self) -> str:
-        """The fault in this dtype, "" for none."""
+        """Description of the fault in this dtype, or "" without a fault."""
         return self.case.what if self.faulty else ""
 
     @property
     def repair(self) -> str:
-        """The repair of the fault, "" for none."""
+        """Name of the repaired layer, or "" without a fault in this dtype."""
         return self.case.repair if self.faulty else ""
 
     @property
@@ -294,7 +296,7 @@ class Row(Shown):
 
     @property
     def caught(self) -> bool:
-        """True if the claim was refuted or the structure flagged."""
+        """True if the claim was refuted or the structure was flagged."""
         return self.beyond or bool(self.flags)
 
 
@@ -303,21 +305,22 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Audit and inspect every layer.
 
     Args:
-        config: what to audit, and how long.
-        threads: of torch, None for 1: its tensors are small here.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of torch threads. Defaults to 1, because the tensors are small.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, one row for each layer and dtype.
 
     Raises:
-        ModuleNotFoundError: without torch; it says what to install.
+        ModuleNotFoundError: if torch is missing. The message states how to install it.
         ValueError: if the device is missing.
         KeyboardInterrupt: on Ctrl-C before anything was counted.
 
     Source:
-        The faults: Beigi et al. (2019), Lyu, He and Li (2020) and Krishna, Gupta and Dupuy (2021);
-        see Habernal (2021) and Habernal (2022).
+        For the faults: Beigi et al. (2019), Lyu, He and Li (2020) and Krishna, Gupta and Dupuy
+        (2021); see Habernal (2021) and Habernal (2022).
 
     Example:
         >>> from importlib.util import find_spec
@@ -337,7 +340,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _audit_and_inspect(
     config: Config, name: str, dtype: str, number: int
 ) -> tuple[Found, tuple[str, ...]]:
-    """Run one audit, and inspect the layer at its first audit."""
+    """Run one audit. The first audit of a layer also inspects its structure."""
     case, key = _CASES_BY_NAME[name], f"{name}/{dtype}/{number}"
     private = put_behind_encoder(case, config.epsilon, dtype, config.device)
     flags: tuple[str, ...] = ()
@@ -351,27 +354,28 @@ def _audit_and_inspect(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The audits, layer by layer.
+    """Results of the audits, by layer.
 
     Args:
-        config: the options of the run.
-        rows: one for each layer and dtype.
+        config: options of the run.
+        rows: one row for each layer and dtype.
     """
 
     rows: tuple[Row, ...]
 
     def agreement(self) -> tuple[int, int, int, int]:
-        """Count the faults and the layers without fault that were caught.
+        """Count the layers with and without a fault, and how many of each were caught.
 
         Returns:
-            Faults caught, faults, layers without fault that were caught, layers without fault.
+            Four numbers: faults caught, faults, layers without fault that were caught, and layers
+            without fault.
         """
         faults = [row.caught for row in self.rows if row.faulty]
         right = [row.caught for row in self.rows if not row.faulty]
         return sum(faults), len(faults), sum(right), len(right)
 
     def table(self) -> str:
-        """Return the figures as text, then the fault of each faulty layer."""
+        """Return the results as text, followed by the fault of each faulty layer."""
         config = self.config
         several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
         caught, faults, wrong, right = self.agreement()
@@ -408,7 +412,7 @@ class Result(Tabled[Config]):
         return self.make_record(pair=list(PAIR), rows=rows, agreement=agreement)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bounds and the claim, a line for each layer and dtype.
+        """Draw the certified bounds and the claim, with one line for each layer and dtype.
 
         Returns:
             A matplotlib figure.
@@ -472,7 +476,7 @@ def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right: f
         drawing.draw_arrow(axes, 0.95 * right, right, place)
     if row.flags:
         note = f"flagged: {', '.join(row.flags)}"
-        # In a long bar, or else right of all marks.
+        # The note is inside a long bar, and otherwise to the right of all marks.
         inside = mean > 0.6 * right
         marks = (claim, mean + wide, row.exact if math.isfinite(row.exact) else 0.0)
         at = claim if inside else max(marks)

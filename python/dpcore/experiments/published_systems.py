@@ -1,9 +1,10 @@
-"""The package's main job: are the claims of the published systems true?
+"""Are the privacy claims of the published systems true?
 
-Every class of `dpcore.published.SYSTEMS` is audited on its worst pair of inputs by three attacks,
-first with 2 entries, where each of them refutes every false claim, then with 128. There the
-majority vote of the papers is nearly blind to some of them and leaves two false claims standing,
-which the other attacks refute: an audit without a refutation is not evidence of privacy.
+This is the main use of the package. Every class of `dpcore.published.SYSTEMS` is audited on its
+worst pair of inputs by three attacks. With 2 entries, each attack refutes every false claim. With
+128 entries, the majority vote of the papers is nearly blind to some systems and does not refute two
+false claims, which the other attacks refute. An audit without a refutation is therefore not
+evidence of privacy.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ NAME = "published-systems"
 VOTE = "vote"
 
 ATTACKS = {VOTE: MajorityVote(), "auto": Auto(), "Coordinatewise": Coordinatewise()}
-"""The attacks by the names that table and picture give them, that of the papers first."""
+"""Attacks by their names in table and picture. The attack of the papers is the first."""
 
 _LEARNING_TRIALS_DIVISOR = 10
-"""The two attacks that learn their event count a tenth of the trials: a draw costs them more."""
+"""The two attacks that learn their event count a tenth of the trials, because they are slower."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,11 +45,12 @@ class Config(SeededSettings):
     """Options of the experiment: the sizes of the inputs and of the audits.
 
     Args:
-        trials: draws on each side that the vote counts; the other two attacks count a tenth.
-        seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        epsilon: the claim.
-        dims: entries of the inputs, each at least 2 (with a single entry ADePT's claim is true).
-        confidence: probability that a bound holds, for each bound on its own.
+        trials: draws per side that the vote counts. The other two attacks count a tenth of them.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        epsilon: claimed epsilon.
+        dims: numbers of entries of the inputs, each at least 2. (With a single entry, ADePT's claim
+            is true.)
+        confidence: probability that a bound holds, for each bound separately.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -65,7 +67,7 @@ class Config(SeededSettings):
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
-        """Return the number of trials per side of one of the `ATTACKS`."""
+        """Return the number of trials per side for one of the `ATTACKS`."""
         return self.trials if attack == VOTE else -(-self.trials // _LEARNING_TRIALS_DIVISOR)
 
 
@@ -74,9 +76,9 @@ class Row(Shown):
     """One system at one number of entries, under one attack.
 
     Args:
-        dim: entries of the inputs.
-        attack: which of the `ATTACKS`.
-        audit: what was counted.
+        dim: number of entries of the inputs.
+        attack: name of the attack, one of `ATTACKS`.
+        audit: result of the audit.
     """
 
     dim: int
@@ -85,12 +87,12 @@ class Row(Shown):
 
     @property
     def system(self) -> str:
-        """Name of the class."""
+        """Name of the system's class."""
         return type(self.audit.mechanism).__name__
 
     @property
     def known(self) -> Any:
-        """The class: whether its claim is true, its fault and its source."""
+        """Class of the system, with attributes for the truth of its claim, its fault and source."""
         return type(self.audit.mechanism)
 
     @property
@@ -100,10 +102,10 @@ class Row(Shown):
 
     @property
     def true_loss(self) -> float:
-        """The loss on this pair that an attacker who sees the whole output could find.
+        """Loss on this pair that an attacker who sees the whole output could find.
 
-        For Laplace noise of scale b the L1 distance of the pair over b (a default pair lies
-        within the clip, which does not change it); for DPText infinite.
+        For Laplace noise of scale b, it is the L1 distance of the pair over b. (A default pair lies
+        within the clip, so the clip does not change it.) For DPText it is infinite.
 
         Source:
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.
@@ -119,21 +121,23 @@ class Row(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every published system by every one of the `ATTACKS`.
+    """Audit every published system with every one of the `ATTACKS`.
 
     Args:
-        config: what to audit, and how long.
-        threads: number of threads, None for all cores.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
+        The result, one row for each number of entries, attack and system.
         The result, one row for each number of entries, attack and system.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.
 
     Source:
-        The vote: Habernal (2022), section 4.
+        For the vote: Habernal (2022), section 4.
 
     Example:
         >>> result = run(Config(trials=10**5, dims=(2,)))
@@ -149,7 +153,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _audit_system(
     config: Config, threads: int | None, dim: int, attack: str, kind: type[System]
 ) -> Row:
-    # The votes keep the seeds that they were published with.
+    # The keys without an attack keep the seeds of the published audits.
     key = f"{kind.__name__}/{dim}" + (f"/{attack}" if attack != VOTE else "")
     options: Any = {"attack": ATTACKS[attack], "trials": config.counted(attack)}
     options |= {"claim": config.epsilon, "threads": threads}
@@ -158,18 +162,18 @@ def _audit_system(
 
 
 def _measure_effort(cell: tuple[int, str, type[System]]) -> int:
-    """Return how long a cell takes: a tenth of the trials takes ten times as long (measured)."""
+    """Return the relative run time of a cell; a tenth of the trials takes ten times as long."""
     dim, attack, _ = cell
     return dim if attack == VOTE else 10 * dim
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The audits, attack by attack and system by system.
+    """Results of the audits, by attack and system.
 
     Args:
-        config: the options of the run.
-        rows: one for each number of entries, attack and system.
+        config: options of the run.
+        rows: one row for each number of entries, attack and system.
     """
 
     rows: tuple[Row, ...]
@@ -184,16 +188,17 @@ class Result(Tabled[Config]):
         }
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
-        """Count the false and the true claims, and those of each that were refuted.
+        """Count the false and true claims, and how many of them were refuted.
 
         Args:
             dim: number of entries.
-            attack: which of the `ATTACKS`. None takes a claim for refuted where any of them
-                refutes it.
+            attack: one of the `ATTACKS`. By default, a claim counts as refuted if at least one
+                attack refutes it.
 
         Returns:
-            False claims refuted, false claims, true claims refuted (an error, unless a bound
-            failed by the chance that its confidence leaves it), true claims.
+            Four numbers: refuted false claims, false claims, refuted true claims, and true claims.
+            A refuted true claim is an error, except if its bound failed by chance, as the
+            confidence allows.
         """
         hits: dict[bool, list[bool]] = {True: [], False: []}
         for rows in self.at(dim).values():
@@ -203,13 +208,13 @@ class Result(Tabled[Config]):
         return sum(hits[False]), len(hits[False]), sum(hits[True]), len(hits[True])
 
     def missed(self, dim: int) -> tuple[str, ...]:
-        """Describe each false claim that an attack did not refute, and what refutes it."""
+        """Describe each false claim that an attack did not refute, and the attacks that did."""
         systems = [tuple(rows.values()) for rows in self.at(dim).values()]
         false = [rows for rows in systems if not rows[0].sound]
         return tuple(_describe_miss(r) for r in false if len(refuting_attacks(r)) < len(r))
 
     def table(self) -> str:
-        """Return the figures as text, a table for each number of entries with conclusions."""
+        """Return one table for each number of entries as text, with conclusions."""
         config = self.config
         lines = [
             f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
@@ -248,7 +253,7 @@ class Result(Tabled[Config]):
         """
         picture = drawing.make_canvas(4.6, ax)
         panels = picture.subplots(1, len(self.config.dims), sharey=True, squeeze=False)[0]
-        # Sound systems on top, so that what is refuted should be exactly the lower group.
+        # Sound systems are on top, so the refuted ones should be exactly the lower group.
         order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
         places = {cls.__name__: len(order) - 1 - i for i, cls in enumerate(order)}
         split = sum(not cls.sound for cls in order) - 0.5
@@ -283,7 +288,7 @@ def _describe_miss(rows: tuple[Row, ...]) -> str:
 
 
 def _describe_visible_loss(row: Row) -> str:
-    """Describe how much of the loss an attack sees that did not refute a false claim."""
+    """Describe the part of the loss that an attack sees, for a false claim it did not refute."""
     visible, claim = row.audit.exact, row.audit.claimed_epsilon
     if visible is None or claim is None:
         return f"{row.attack} certifies {format_epsilon(row.audit.epsilon_lower)} of it"
@@ -327,7 +332,7 @@ def _format_part(result: Result, dim: int) -> str:
 
 
 def _format_bound(attack: str, rows: dict[str, Row]) -> str:
-    """Format the bound of an attack, with a star if it refutes the claim, otherwise a blank."""
+    """Format the bound of an attack, followed by a star if it refutes the claim."""
     if attack not in rows:
         return "- "
     audit = rows[attack].audit
@@ -348,7 +353,7 @@ def _agreement_to_dict(result: Result, dim: int, attack: str | None) -> dict[str
 
 
 _ATTACK_OFFSETS = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
-"""Height at which an attack is drawn above its system's place."""
+"""Vertical offset at which an attack is drawn above its system's position."""
 
 _ATTACK_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
 _AXIS_END_IN_CLAIMS = 250.0
@@ -359,7 +364,7 @@ def _draw_system(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: fl
     right = _AXIS_END_IN_CLAIMS * claim
     for name, row in rows.items():
         height = place + _ATTACK_OFFSETS[name]
-        # Filled or hollow beside the colour: told apart in grey too.
+        # Markers are also filled or hollow, so that they can be distinguished without colour.
         colour, inside = (RED, RED) if row.audit.refuted else (BLUE, WHITE)
         bound = min(row.audit.epsilon_lower, right)
         marker = _ATTACK_MARKERS[name] if bound < right else ">"

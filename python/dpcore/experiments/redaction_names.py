@@ -1,8 +1,8 @@
-"""Do masked names hide who a text is about?
+"""Do masked names hide which person a text is about?
 
-Names of a list are masked in news that name one or more of five people. An attacker who is fitted
-on masked texts infers from the other words, and only from the masks, who was named; another
-classifier infers the topic, which shows what masking costs.
+Names from a list are masked in news texts that name one or more of five people. An attacker that is
+fitted on masked texts infers the named people from the other words, or only from the masks. Another
+classifier infers the topic, which measures the cost of masking.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 NAME = "redaction-names"
 
 POLICIES: Final = ("none", "first names", "first names and people")
-"""Masked words: none, a list of first names, or that list and the names of the five people."""
+"""Sets of masked words: none, a list of first names, or this list and the names of the people."""
 
 READS: Final = ("words", "masks")
-"""Inputs of an attacker: the words that are left, or the numbers of masks and of words."""
+"""Inputs of an attacker: the remaining words, or the numbers of masks and of words."""
 
 TOPIC: Final = "topic"
-"""Stands for the label of a text among the people who are inferred."""
+"""Target name for the label of a text, in the list of people who are inferred."""
 
 _QUICK_TEXTS: Final = 600
 _QUICK_PEOPLE: Final = 2
@@ -46,28 +46,28 @@ _GENERATED_ROWS: Final = {False: 5_000, True: 1_000}
 _SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
 
 _MAX_WORD_COLUMNS: Final = 2000
-"""The most frequent words, each a column."""
+"""Number of most frequent words that have a column each."""
 
 _VECTOR_DIM: Final = 100
-"""Entries of a vector."""
+"""Dimension of a vector."""
 
 Interval = tuple[float, float, float]
-"""A figure with the ends of its interval."""
+"""A value with the ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """The texts, and the number of splits.
+    """Options of the experiment: the texts, and the number of splits.
 
     Args:
-        trials: texts that are used, at most; at least 100.
-        seed: int in [0, 2**63); splits and attackers get their own from it.
-        seeds: splits; the first is the file's, or None for 3, 10 with `full`, 1 with
-            `quick`.
-        data: the folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it; None
-            generates texts.
+        trials: largest number of texts, at least 100.
+        seed: int in [0, 2**63). Splits and attackers get separate seeds derived from it.
+        seeds: number of splits. The first split is the one of the file. Defaults to 3, to 10 with
+            `full`, and to 1 with `quick`.
+        data: folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it. By default,
+            texts are generated.
         full: True for 10 splits.
-        quick: True for one split of at most 600 texts, and two of the people.
+        quick: True for one split of at most 600 texts, and only two of the people.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -86,15 +86,15 @@ class Cell(Shown):
     """Result of one attacker for one person, or for the topic.
 
     Args:
-        number: of the split, from 0.
+        number: number of the split, from 0.
         policy: one of `POLICIES`.
         reads: one of `READS`.
-        target: the person, or `TOPIC`.
-        attacker: the classifier that was chosen on validation.
-        value: F1 of the texts that name the person, or accuracy of the topic, with interval.
-        floor: the same measure of the best constant answer.
-        beats_floor: True where the interval of the gain over the floor lies above 0.
-        tested: the number of test texts.
+        target: name of the person, or `TOPIC`.
+        attacker: the classifier with the best validation result.
+        value: F1 for texts that name the person, or accuracy for the topic, with an interval.
+        floor: value of the same measure for the best constant answer.
+        beats_floor: True if the interval of the gain over `floor` lies above 0.
+        tested: number of test texts.
     """
 
     number: int
@@ -110,14 +110,14 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Masking(Shown):
-    """The share of words and texts that a policy masks.
+    """Shares of words and texts that a policy masks.
 
     Args:
         policy: one of `POLICIES`.
         words: share of the words that are masked.
         texts: share of the texts with a mask.
-        named: for each person the share of the texts that name him in which the name still
-            occurs, in whatever case and within whatever word.
+        named: for each person, the share of texts naming that person in which the name still
+            occurs, in any case and also inside other words.
     """
 
     policy: str
@@ -132,7 +132,7 @@ _ReadVectors = Callable[[int, str], _Vectors]
 
 @dataclass(frozen=True)
 class _Material:
-    """The texts, the people in them, and each text as each policy leaves it."""
+    """The texts, the people in them, and the redacted texts of each policy."""
 
     corpus: Corpus
     people: tuple[str, ...]
@@ -144,20 +144,21 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Infer the people and the topic from the texts under every policy.
 
     Args:
-        config: the texts, and the number of splits.
-        threads: checked and not used: attackers are fitted on one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: checked but not used, because attackers are fitted on one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, two cells for each split, policy and target.
 
     Raises:
-        ModuleNotFoundError: without scikit-learn; it says what to install.
-        FileNotFoundError: if the folder has no such file.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
+        FileNotFoundError: if the folder lacks a file.
+        KeyboardInterrupt: on Ctrl-C before the first cell.
 
     Source:
-        The attack on named people: Lyu, He and Li (2020).
+        For the attack on named people: Lyu, He and Li (2020).
 
     Example:
         >>> from importlib.util import find_spec
@@ -167,7 +168,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     material = _prepare_texts(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
-    # The targets of one split and policy follow each other and share its vectors.
+    # Consecutive targets of one split and policy share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
     jobs = list(product(range(config.seeds), POLICIES, (*people, TOPIC)))
     work = partial(_make_cells, config, vectors)
@@ -185,7 +186,7 @@ def _prepare_texts(config: Config) -> _Material:
     corpus = read_texts(config, "dpnr_ag", "repeats", _GENERATED_ROWS[config.quick])
     if config.data is None:
         people = tuple(corpus.attributes or ())
-        # As in the real list, two of the five are missing.
+        # As in the real list, two of the five names are missing.
         names = people[:3]
     else:
         people, names = ENTITIES, tuple(dict.fromkeys(read_corpus(config.data, "names").texts))
@@ -219,7 +220,7 @@ def _count_masks(texts: Sequence[str]) -> Floats:
 
 
 def _make_vectors(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
-    """Return a split of the originals, the vectors of their redactions, and their dimension."""
+    """Return a split of the original texts, the vectors of their redactions, and the dimension."""
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
         corpus = split(corpus, _SPLIT_SHARES, rng=cell_seed(config.seed, f"split {number}"))
@@ -234,7 +235,7 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
 
 
 def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
-    """Return a logistic regression and boosted trees, each on the columns that it reads."""
+    """Return a logistic regression and boosted trees, with the columns that each uses."""
     linear = require_module("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
     ensemble = require_module("sklearn.ensemble", NAME)
     trees = ensemble.HistGradientBoostingClassifier(max_iter=8 if quick else 60)
@@ -249,15 +250,15 @@ def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
 def _make_cells(
     config: Config, vectors: _ReadVectors, number: int, policy: str, target: str
 ) -> list[Cell]:
-    """Infer one target from the words that are left, and only from the masks."""
+    """Infer one target from the remaining words, and from the masks only."""
     corpus, rows, dim = vectors(number, policy)
-    # Without the labels, which would be a floor of their own here.
+    # The labels are left out, because they would define an additional floor.
     columns = {TOPIC: corpus.labels} if target == TOPIC else {target: corpus.attribute(target)}
     unlabelled = Corpus(corpus.texts, attributes=columns, split=corpus.split)
     measure: Literal["accuracy", "f1"] = "accuracy" if target == TOPIC else "f1"
     cells = []
     for reads in READS:
-        # One thread repeats the same bits, and so few rows are not worth sharing.
+        # One thread gives the same bits again, and more threads are not faster for so few rows.
         with require_module("threadpoolctl", NAME).threadpool_limits(1):
             inference = infer(
                 None, unlabelled, target, vectors=rows, measure=measure, progress=False,
@@ -277,12 +278,12 @@ class Result(Tabled[Config]):
 
     Args:
         config: the options.
-        corpus: where the texts come from.
-        texts: their number.
-        people: the names of those who are inferred.
-        cased: share of the texts that have a capital letter; elsewhere no name is masked.
-        maskings: what each policy masks.
-        cells: two for each split, policy and target.
+        corpus: source of the texts.
+        texts: number of texts.
+        people: names of the people who are inferred.
+        cased: share of the texts with a capital letter. In other texts, no name is masked.
+        maskings: shares that each policy masks.
+        cells: two cells for each split, policy and target.
     """
 
     corpus: str
@@ -294,21 +295,21 @@ class Result(Tabled[Config]):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The people that were inferred, and the topic where Ctrl-C did not come before it."""
+        """Inferred people, and the topic unless Ctrl-C came before it."""
         return tuple(dict.fromkeys(cell.target for cell in self.cells))
 
     def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
-        """Return the cells of a kind, one per split; none after Ctrl-C before the first."""
+        """Return the cells of a policy, input and target, one per completed split."""
         key = (policy, reads, target)
         return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 
     def mean(self, policy: str, reads: str, target: str) -> float:
-        """Return the mean of `Cell.value` over the splits; NaN where there are none."""
+        """Return the mean of `Cell.value` over the splits, or NaN without cells."""
         values = [cell.value[0] for cell in self.of(policy, reads, target)]
         return statistics.fmean(values) if values else math.nan
 
     def table(self) -> str:
-        """Return what is masked, and what is inferred of each person and of the topic."""
+        """Return the masked shares and the results for each person and the topic as text."""
         masked = [["masked", "words", "texts", *(f"{name} left" for name in self.people)]]
         for masking in self.maskings[1:]:
             shares = (masking.words, masking.texts, *masking.named)
@@ -330,7 +331,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         return self.make_record(
             corpus=self.corpus,
             texts=self.texts,
@@ -341,7 +342,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
+        """Draw the F1 of each person and the accuracy of the topic, with intervals and floors."""
         picture = make_canvas(3.9, ax)
         people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
         for axes, is_topic in ((people, False), (topic, True)):
@@ -369,10 +370,10 @@ KINDS: Final = (
     (POLICIES[2], "masks", "masks of both alone", RED, "v"),
     (POLICIES[0], "masks", "number of words alone", GREY, "x"),
 )
-"""Policy, what is read, and its label, colour and mark."""
+"""Policy and input of an attacker, with its label, colour and marker."""
 
 LISTED: Final = 0.5
-"""A person's name is masked if it occurs in less than this share of the texts on him."""
+"""Share of a person's texts with the name below which the name counts as masked."""
 
 
 def _write_head(result: Result) -> str:

@@ -1,8 +1,9 @@
-"""Effect of masked words on the inference of the set, the document and the words.
+"""Effect of masked words on inference of the set, the document and the words.
 
 Figures 1 and 2 of Gusain and Leith show the divergence of two sets of redacted texts, and the
 accuracy of an attack on the set, against the share of masked words. Here the estimates have error
-bars, a null and certified bounds. An attack that finds the original of a redacted text is added.
+bars, a null distribution and certified bounds. An attack that finds the original of a redacted text
+is added.
 """
 
 from __future__ import annotations
@@ -22,25 +23,28 @@ NAME = "redaction-sweep"
 _QUICK_LEVELS: Final = (0.0, 0.5, 0.95, 1.0)
 _QUICK_TEXTS: Final = 120
 _LABEL_PERMUTATIONS: Final = {False: 20, True: 2}
-"""Permutations of the labels, without and with `quick`."""
+"""Number of label permutations, without and with `quick`."""
 
 _COMPARED_ACCURACY: Final = 0.7
-"""Accuracy of the attack at which the utility of the policies is compared."""
+"""Accuracy of the attack at which the utilities of the policies are compared."""
 
 _COMPARED_LEVEL: Final = 0.95
-"""Level at which the set and the document are compared."""
+"""Level at which the attacks on the set and on the document are compared."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """The sets, and the number of splits.
+    """Options of the experiment: the sets, and the number of splits.
 
     Args:
-        trials: texts of the sensitive set, at most; the other set has as many. At least 100.
-        seed: int in [0, 2**63); the draw of the other set and the splits get their own from it.
-        seeds: splits, or None for 5, 20 with `full`, 1 with `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it. None generates texts.
-        full: True for 20 splits, and for twelve attackers more.
+        trials: largest number of texts of the sensitive set, at least 100. The other set has the
+            same size.
+        seed: int in [0, 2**63). The draw of the other set and the splits get separate seeds derived
+            from it.
+        seeds: number of splits. Defaults to 5, to 20 with `full`, and to 1 with `quick`.
+        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
+            generated.
+        full: True for 20 splits and twelve additional attackers.
         quick: True for one split, few levels and few texts.
 
     Raises:
@@ -55,21 +59,22 @@ class Config(TextOptions):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Sweep over random and ranked words.
+    """Run the sweep over random and ranked words.
 
     Args:
-        config: the sets, and the number of splits.
-        threads: not used: the sweep has one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: not used, because the sweep has one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, with the splits so far where Ctrl-C ended the sweep.
+        The result. After Ctrl-C, it contains the completed splits.
 
     Raises:
-        ModuleNotFoundError: without scikit-learn; it says what to install.
-        FileNotFoundError: if the folder has no such file.
+        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
+        FileNotFoundError: if the folder lacks a file.
         ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first split is complete.
+        KeyboardInterrupt: on Ctrl-C before the first split is completed.
 
     Source:
         Gusain and Leith (2023), figures 1 and 2.
@@ -103,12 +108,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The sweep, and what it shows.
+    """The sweep, and its findings.
 
     Args:
         config: the options.
-        corpus: where the texts come from.
-        dropped: distinct texts that were left out because they belong to both sets.
+        corpus: source of the texts.
+        dropped: number of distinct texts that were left out, because they belong to both sets.
         sweep: the sweep over random and ranked words.
     """
 
@@ -117,7 +122,7 @@ class Result(Tabled[Config]):
     sweep: redaction.Sweep
 
     def findings(self) -> list[str]:
-        """Return sentences on the set and the document, and on utility against attack."""
+        """Return sentences on the attacks on set and document, and on utility against attack."""
         sentences = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
@@ -138,9 +143,9 @@ class Result(Tabled[Config]):
         )
 
     def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
-        """Return the macro-F1 where the attack falls to an accuracy and stays below it.
+        """Return the macro-F1 at the level where the attack falls to an accuracy and stays below.
 
-        Between levels the curve is a straight line. An attack that never crosses the accuracy has
+        The curve is linear between levels. If the attack never crosses the accuracy, the result is
         the macro-F1 of the nearest end.
         """
         points = self.sweep.of(policy)
@@ -150,18 +155,18 @@ class Result(Tabled[Config]):
         return float(np.interp(accuracy, *curve[[min(first + 1, len(curve) - 1), first]].T))
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         left = f"{self.dropped:,} texts of both sets were left out; seed {self.config.seed}"
         head = f"Redacted texts: {self.corpus}{self.config.origin_note}\n{left}"
         return "\n\n".join([head, str(self.sweep), "\n".join(self.findings())])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the result as plain data."""
         facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
         return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw divergence, attack and linkage against the share masked, and the utility.
+        """Draw divergence, attack and linkage against the masked share, and the utility.
 
         Returns:
             A matplotlib figure.

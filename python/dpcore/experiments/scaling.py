@@ -1,9 +1,9 @@
-"""Scaling of audits: efficiency of counting on processes, on Dask and on a simulated cluster.
+"""Efficiency of audits on processes, on Dask and on a simulated cluster.
 
-On this machine the same audit runs in this process, in processes and on a local Dask cluster.
-The simulated cluster has a virtual clock and up to 1,024 workers, and is driven by the same code as
-the real ones. Efficiency is the time of the work in core seconds, divided by the number of workers
-and the time that counting takes.
+On this machine, the same audit runs in this process, in several processes and on a local Dask
+cluster. The simulated cluster has a virtual clock and up to 1,024 workers, and the same code drives
+it. Efficiency is the core time of the work, divided by the number of workers times the duration of
+counting.
 """
 
 from __future__ import annotations
@@ -47,31 +47,31 @@ PAIR = Pair(np.array([0.0]), np.array([1.0]))
 CLAIM: Final = 1.0
 
 SECONDS_PER_RESULT: Final = 0.001
-"""Virtual time of the driver for each shard that comes back."""
+"""Virtual time that the driver needs for each returned shard."""
 SLOW_SHARE: Final = 0.02
-"""Share of simulated workers that have half the speed, where there are faults."""
+"""Share of simulated workers with half the speed, in simulations with faults."""
 LOST_SHARE: Final = 0.001
-"""Share of simulated shards that are lost with their worker before their end."""
+"""Share of simulated shards that are lost with their worker before they are completed."""
 
 _SECONDS_PER_HOUR: Final = 3600.0
 
 
 def add_laplace_noise(x: Any, size: int, rng: np.random.Generator) -> Any:
-    """Add Laplace noise of scale 1: a function of a module, as processes need it."""
+    """Add Laplace noise of scale 1. It is a function of a module, as worker processes require."""
     return x + rng.laplace(size=(size, len(x)))
 
 
 class SimulatedWorkers(Workers):
     """Workers of a cluster on a virtual clock, without draws: all counts are 0.
 
-    A task that finds no idle worker waits in one queue. Workers go on while the driver is busy
-    with a result.
+    A task that finds no idle worker waits in a common queue. Workers continue while the driver
+    processes a result.
 
     Args:
-        count: how many there are.
-        trial_seconds: time of a trial on both sides.
-        faults: some workers are slow, and some shards are lost, see `SLOW_SHARE`, `LOST_SHARE`.
-        seed: of the faults.
+        count: number of workers.
+        trial_seconds: virtual duration of a trial on both sides.
+        faults: True for slow workers and lost shards, see `SLOW_SHARE` and `LOST_SHARE`.
+        seed: seed of the faults.
     """
 
     travels = True
@@ -89,11 +89,11 @@ class SimulatedWorkers(Workers):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be under way."""
+        """Number of shards that may be in progress at the same time."""
         return 2 * self.count
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Task) -> int:
-        """Hand out a task."""
+        """Start a task on an idle worker, or put it into the queue."""
         self._advance()
         self.submitted += 1
         if self._idle:
@@ -110,7 +110,7 @@ class SimulatedWorkers(Workers):
         heapq.heappush(self._ends, (end, number, worker, task, None if lost else seconds))
 
     def _advance(self) -> None:
-        """End all tasks that end by now; their workers take the next ones."""
+        """End all tasks that are completed by now, and start the next tasks of their workers."""
         while self._ends and self._ends[0][0] <= self.now:
             end, number, worker, task, seconds = heapq.heappop(self._ends)
             self._done[number] = task, seconds
@@ -119,7 +119,7 @@ class SimulatedWorkers(Workers):
                 self._begin(end, *self._queue.popleft())
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait for some tasks; return those that are done."""
+        """Wait until tasks are completed, and return them."""
         self._advance()
         if not self._done:
             self.now = self._ends[0][0]
@@ -130,7 +130,7 @@ class SimulatedWorkers(Workers):
         """Return the result of a task.
 
         Raises:
-            LostError: if it was lost with its worker.
+            LostError: if the task was lost with its worker.
         """
         self.now += SECONDS_PER_RESULT
         task, seconds = self._done.pop(handle)
@@ -141,7 +141,7 @@ class SimulatedWorkers(Workers):
         return Shard(task.first, task.end, sides, seconds=seconds)
 
     def cancel(self, handles: list[Any]) -> None:
-        """Take back the tasks that have not begun."""
+        """Remove the tasks that have not started."""
         self._queue.clear()
 
 
@@ -150,13 +150,15 @@ class Config(SeededSettings):
     """Options of the experiment.
 
     Args:
-        trials: draws on each side of the measured audits; for weak scaling, for each worker.
-        seed: of the audits, and of the faults of simulated workers.
-        workers: numbers of processes and of Dask workers; more than there are cores are left out.
-        simulated: trials of the simulated audits.
+        trials: draws per side of the measured audits. For weak scaling, it is the number per
+            worker.
+        seed: seed of the audits, and of the faults of simulated workers.
+        workers: numbers of processes and of Dask workers. Numbers above the number of cores are
+            left out.
+        simulated: numbers of trials of the simulated audits.
         clusters: numbers of simulated workers.
-        trial_seconds: simulated time of a trial on both sides.
-        quick: few trials, workers and clusters.
+        trial_seconds: simulated duration of a trial on both sides.
+        quick: True for few trials, workers and clusters.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -178,7 +180,7 @@ class Config(SeededSettings):
 
     @property
     def block(self) -> int:
-        """Trials in a block of the measured audits: few enough that each worker has several."""
+        """Trials in a block of the measured audits, so few that each worker has several blocks."""
         return max(1, min(BLOCK_ELEMENTS, self.trials // (4 * max(self.workers))))
 
 
@@ -189,10 +191,10 @@ class MeasuredAudit(Shown):
     Args:
         place: "this process", "processes" or "Dask".
         workers: number of processes.
-        trials: on each side.
-        counts: of its event: equal wherever the trials were drawn.
+        trials: number of trials per side.
+        counts: counts of its event, which do not depend on the place.
         partial: True if Ctrl-C ended it early.
-        seconds: of counting (not compared).
+        seconds: duration of counting (ignored in comparisons).
     """
 
     place: str
@@ -208,14 +210,14 @@ class Simulated(Shown):
     """A count on the simulated cluster.
 
     Args:
-        workers: of the cluster.
-        trials: on each side.
+        workers: number of workers of the cluster.
+        trials: number of trials per side.
         faults: True with slow workers and lost shards.
-        shards: that were handed out.
-        lost: shards that were lost.
-        seconds: virtual time.
-        efficiency: core seconds of the work / (workers x virtual time).
-        driver_seconds: real time of this process for a shard (not compared).
+        shards: number of shards that were handed out.
+        lost: number of shards that were lost.
+        seconds: virtual duration.
+        efficiency: core seconds of the work / (workers x virtual duration).
+        driver_seconds: real time of this process per shard (ignored in comparisons).
     """
 
     workers: int
@@ -233,12 +235,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Measure audits on this machine, and count on simulated clusters.
 
     Args:
-        config: numbers of trials and workers.
-        threads: not used: the numbers of workers are what is measured.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: not used, because the experiment measures the effect of the numbers of workers.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result. Without Dask its audits are left out, and the table says so.
+        The result. If Dask is missing, its audits are left out, and the table states this.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.
@@ -270,7 +273,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
-    """Let the driver of all audits count on a simulated cluster."""
+    """Count on a simulated cluster with the driver of all audits."""
     source = Source(NativeDraws(Laplace(1.0), PAIR, config.seed, BLOCK_ELEMENTS), 1, trials)
     cluster = SimulatedWorkers(workers, config.trial_seconds, faults, config.seed)
     begun = time.perf_counter()
@@ -283,7 +286,7 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
 
 
 def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
-    """Audit on this machine and time the counting, for strong and for weak scaling."""
+    """Run audits on this machine and measure counting, for strong and weak scaling."""
     audits = []
     with _open_executor(place, workers) as executor:
         for trials in dict.fromkeys((config.trials, config.trials * workers)):
@@ -321,7 +324,7 @@ class Result(Tabled[Config]):
     """Audits on this machine, and counts on simulated clusters.
 
     Args:
-        config: the options of the run.
+        config: options of the run.
         measured: audits on this machine.
         simulated: counts on simulated clusters.
         has_dask: True if Dask is installed.
@@ -333,23 +336,23 @@ class Result(Tabled[Config]):
 
     @property
     def serial(self) -> MeasuredAudit | None:
-        """The audit in this process, if it was made."""
+        """Audit in this process, or None if it was not run."""
         return next((audit for audit in self.measured if audit.place == "this process"), None)
 
     @property
     def trial_seconds(self) -> float:
-        """Measured time of a trial on both sides; that of the simulation without one."""
+        """Measured duration of a trial on both sides, or else the simulated one."""
         serial = self.serial
         return self.config.trial_seconds if serial is None else serial.seconds / serial.trials
 
     @property
     def same_counts(self) -> bool:
-        """True if audits with one number of trials have the same counts everywhere."""
+        """True if audits with equal numbers of trials have the same counts everywhere."""
         pairs = {(audit.trials, audit.counts) for audit in self.measured}
         return len(pairs) == len({audit.trials for audit in self.measured})
 
     def efficiency(self, audit: MeasuredAudit) -> float:
-        """Return time of the work in this process / (workers x time of an audit)."""
+        """Return the duration of the work in this process / (workers x duration of an audit)."""
         return audit.trials * self.trial_seconds / (audit.workers * audit.seconds)
 
     def table(self) -> str:
@@ -397,7 +400,7 @@ class Result(Tabled[Config]):
         return trials * self.trial_seconds / _SECONDS_PER_HOUR
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the efficiency by workers: of measured audits left, of simulated ones right."""
+        """Draw the efficiency by workers: measured audits on the left, simulated on the right."""
         picture = make_canvas(3.2, ax)
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
@@ -435,7 +438,7 @@ class Result(Tabled[Config]):
 
 
 def _write_power(number: int) -> str:
-    """Return a large number in short, such as 1e9."""
+    """Format a large number briefly, such as 1e9."""
     return f"{float(number):g}".replace("e+0", "e").replace("e+", "e")
 
 

@@ -1,7 +1,7 @@
-"""Mechanisms for which a searched pair certifies more than the field's usual pairs can.
+"""Mechanisms for which a searched pair certifies more than the usual pairs can.
 
-The patterns of StatDP and DP-Sniper do not reach the worst pair of every mechanism: an auditor
-that stays with them cannot certify what the mechanism loses, with any number of trials.
+The patterns of StatDP and DP-Sniper do not contain the worst pair of every mechanism. An audit that
+uses only them cannot certify the full loss of such a mechanism, for any number of trials.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .running import Tabled, audit_cell, run_jobs, time_run
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
 _QUERY_BOUND: Final = 30.0
-"""Queries are searched in [-30, 30]: beyond it the change of one query no longer tells."""
+"""Queries are searched in [-30, 30]. Larger gaps make no difference to the loss."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,9 +35,9 @@ class Config(SeededSettings):
     """Options of the experiment: size, confidence and bound of the audits.
 
     Args:
-        trials: draws on each side of every audit.
-        seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        confidence: probability that a bound holds, for each bound on its own.
+        trials: draws per side of every audit.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        confidence: probability that a bound holds, for each bound separately.
         bound: name of the bound.
 
     Raises:
@@ -65,12 +65,12 @@ class _PairAudit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One mechanism: audited on the usual pairs, and on a pair that was searched for.
+    """One mechanism, audited on the usual pairs and on a searched pair.
 
     Args:
-        name: of the mechanism.
-        usual: the audit on the best of the patterns.
-        searched: the audit on the pair that the search found.
+        name: name of the mechanism.
+        usual: audit on the best of the patterns.
+        searched: audit on the pair that the search found.
     """
 
     name: str
@@ -78,33 +78,34 @@ class Row(Shown):
     searched: Audit
 
     def supremum(self, report: Audit) -> float:
-        """Compute the exact loss on the pair of one of the two audits."""
+        """Compute the exact loss on the pair of an audit."""
         return exact_supremum(self.name, (report.pair,))
 
     @property
     def audits(self) -> list[_PairAudit]:
-        """Both audits, with the exact loss on their pairs."""
+        """Both audits, with the exact losses on their pairs."""
         both = (("usual", self.usual), ("searched", self.searched))
         return [_PairAudit(self.name, kind, audit, self.supremum(audit)) for kind, audit in both]
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every mechanism twice.
+    """Audit every mechanism on the usual pairs and on a searched pair.
 
     Args:
-        config: what to audit, and how long.
-        threads: number of threads, None for two.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to two.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, one row for each mechanism.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first mechanism is done.
+        KeyboardInterrupt: on Ctrl-C before the first mechanism is completed.
 
     Source:
-        The patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
+        For the patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
 
     Example:
         >>> result = run(Config(trials=20_000))
@@ -118,8 +119,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
     benchmark = BENCHMARKS[name]
-    # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
-    # certifying one does.
+    # The losses of pairs differ by a few per cent. To distinguish them, the search needs as many
+    # draws as an audit needs to certify a loss.
     budget = max(2**14, 2 * config.trials)
     box = Box(-_QUERY_BOUND, _QUERY_BOUND, len(benchmark.pairs[0].x))
     plan = search(box, Linf(1.0), budget=budget)
@@ -134,17 +135,17 @@ def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The audits, mechanism by mechanism.
+    """Results of the audits, by mechanism.
 
     Args:
-        config: the options of the run.
-        rows: one for each mechanism.
+        config: options of the run.
+        rows: one row for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         config = self.config
         return self.join_parts(
             f"Searched pairs: {config.trials:,} trials per side, seed {config.seed}, "
@@ -186,7 +187,7 @@ class Result(Tabled[Config]):
 
 
 def _format_pair(report: Audit) -> str:
-    """Format the pair briefly: x, and its difference from x'."""
+    """Format the pair briefly: x, and the difference x' - x."""
     x, apart = report.pair.x, distance(report.pair, "linf")
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
     steps = np.array2string(report.pair.x_prime - x, **edge).replace("\n", "")

@@ -1,7 +1,7 @@
-"""Every sensitivity in closed form: attained by its pair, and found from below by a search.
+"""All sensitivities in closed form, with a pair that attains each and a search for larger ones.
 
-The pair is checked by one subtraction. The search knows the domain only by what is in it: it is
-not given the pair, and no closed form. What it finds is a lower bound on the sensitivity.
+The pair is checked by one subtraction. The search has access only to the members of the domain, not
+to the pair and not to the closed form. Its result is a lower bound on the sensitivity.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ NAME = "sensitivity-table"
 
 RADIUS: Final = 10.0
 LOW, HIGH = -1.0, 1.0
-"""C of the balls, a and b of the box."""
+"""Radius C of the balls, and bounds a and b of the box."""
 
 _SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
-"""All searches but the domain's own pair."""
+"""All search methods except for the domain's own pair."""
 
 _MIN_SEARCH_INPUTS: Final = 8
 _MAX_VECTOR_DIM: Final = 1024
@@ -47,9 +47,9 @@ class Entry(Shown):
     """One domain of the table.
 
     Args:
-        title: what the table says.
-        domain: makes the domain of vectors, given the number of entries.
-        formulas: the closed forms in L1, L2 and Linf, d the number of entries.
+        title: name of the domain in the table.
+        domain: function from the number of entries to the domain of vectors.
+        formulas: closed forms in L1, L2 and Linf, with d for the number of entries.
     """
 
     title: str
@@ -80,9 +80,10 @@ class Config(Settings):
     """Options of the experiment: the size of the vectors and of the search.
 
     Args:
-        trials: inputs that all searches may look at together; each gets an equal part, at least 8.
-        dim: entries of a vector, from 2 to 1024.
-        seed: int in [0, 2**63); every search gets its own seed derived from it.
+        trials: number of inputs that all searches may evaluate in total. Each search gets an equal
+            part, at least 8.
+        dim: number of entries of a vector, from 2 to 1024.
+        seed: int in [0, 2**63). Every search gets a separate seed derived from it.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -99,7 +100,7 @@ class Config(Settings):
 
     @property
     def share(self) -> int:
-        """Inputs that one search may look at."""
+        """Number of inputs that one search may evaluate."""
         return max(_MIN_SEARCH_INPUTS, self.trials // (len(ENTRIES) * len(NORMS)))
 
 
@@ -109,8 +110,8 @@ class Row(Shown):
 
     Args:
         name: key in `ENTRIES`.
-        closed: the closed form and the pair that attains it.
-        found: what the search found: a lower bound.
+        closed: the closed form, with a pair that attains it.
+        found: result of the search, a lower bound.
     """
 
     name: str
@@ -119,12 +120,12 @@ class Row(Shown):
 
     @property
     def norm(self) -> str:
-        """The norm: "l1", "l2" or "linf"."""
+        """Norm of the sensitivity: "l1", "l2" or "linf"."""
         return self.closed.norm
 
     @property
     def title(self) -> str:
-        """The domain as text."""
+        """Name of the domain in the table."""
         return ENTRIES[self.name].title
 
     @property
@@ -139,28 +140,28 @@ class Row(Shown):
 
     @property
     def formula(self) -> str:
-        """The closed form as text."""
+        """Closed form as text."""
         return ENTRIES[self.name].formulas[NORMS.index(self.norm)]
 
     @property
     def attained(self) -> float:
-        """The distance of the closed form's own pair, by one subtraction."""
+        """Distance of the pair of the closed form, by one subtraction."""
         gap = np.abs(self.closed.pair.x - self.closed.pair.x_prime)
         return float(np.linalg.norm(gap, {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]))
 
     @property
     def error(self) -> float:
-        """Relative difference of the pair's distance and the closed form."""
+        """Relative difference between the distance of the pair and the closed form."""
         return abs(self.attained / self.closed.value - 1.0)
 
     @property
     def reached(self) -> float:
-        """The search's share of the closed form: at most 1 but for rounding."""
+        """Distance found by the search over the closed form, at most 1 up to rounding."""
         return self.found.attained / self.closed.value
 
 
 def release_input(x: Floats) -> Floats:
-    """Return the input itself, the release whose sensitivity is searched for."""
+    """Return the input itself: the release whose sensitivity is searched."""
     return x
 
 
@@ -169,12 +170,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Check every closed form and search for its value.
 
     Args:
-        config: how long to search, on vectors of what size.
-        threads: not used: a search runs on one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: not used, because a search runs on one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, one row for each domain and norm; after Ctrl-C, those that were done.
+        The result, one row for each domain and norm. After Ctrl-C, it contains the completed rows.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the first search has found a pair.
@@ -199,22 +201,22 @@ def _check_closed_form(config: Config, name: str, norm: Norm) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The rows, domain by domain.
+    """Closed forms and search results, by domain.
 
     Args:
-        config: the options of the run.
-        rows: one for each domain and norm.
+        config: options of the run.
+        rows: one row for each domain and norm.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def above(self) -> int:
-        """Searches that found more than the closed form: 0 if the closed forms hold."""
+        """Number of searches that exceeded the closed form. It is 0 if the closed forms hold."""
         return sum(row.found.refuted for row in self.rows)
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as text."""
         config = self.config
         least = min((row.reached for row in self.rows), default=0.0)
         return self.join_parts(
@@ -284,7 +286,7 @@ _DRAWN_COLUMNS: Final = {
     0.60: Column("value", "closed.value", ".4g"),
     0.80: Column("found", "reached", _format_share),
 }
-"""Figures beside the panel, by the place where they stand."""
+"""Columns next to the panel, by their horizontal positions."""
 
 
 def _row_to_dict(row: Row) -> dict[str, Any]:

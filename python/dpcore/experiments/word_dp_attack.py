@@ -1,9 +1,9 @@
-"""Does replacing words hide what a text is about, and whose text it is?
+"""Leakage of the subject and the author of texts whose words were replaced for privacy.
 
-Figure 4 of Gusain and Leith says that an attack on word-level privacy stays accurate down to small
-epsilons. Here each mechanism is set against the same attack, and with it stand the exact loss of
-two words, the share of words that stay, and the share of texts that are linked to their originals:
-an epsilon of one mechanism does not describe another.
+Figure 4 of Gusain and Leith states that an attack on word-level privacy remains accurate down to
+small values of epsilon. Here the same attack is used on every mechanism. The exact loss of two
+words, the share of unchanged words, and the share of texts that are linked to their originals are
+shown too. They show that an epsilon of one mechanism does not describe another mechanism.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ GRID: Final[dict[str, tuple[float, ...]]] = {
     "MetricLaplace": (5.0, 10.0, 50.0, 100.0),
     "Vickrey": (5.0, 10.0, 50.0, 100.0),
 }
-"""Epsilons of each mechanism."""
+"""Values of epsilon for each mechanism."""
 
 _QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
 
 LINKED_WORDS: Final = 100
-"""Words of a text that is linked; of generated texts, which are shorter, ten."""
+"""Number of words of a text that is linked. Generated texts are shorter and use ten."""
 
 SHARES: Final = (0.4, 0.3, 0.3)
-"""Shares of train, valid and test."""
+"""Shares of training, validation and test texts."""
 
 
 _SPLIT_PERMUTATIONS: Final = 3
-"""Permutations of the labels in each split."""
+"""Number of permutations of the labels in each split."""
 
 _INVERSE_PENALTY: Final = 10.0
 
 _MIN_WORD_COUNT: Final = 4
-"""Occurrences of a word on other texts from which on it has a vector."""
+"""Smallest number of occurrences, in other texts, of a word with a vector."""
 
 _WORD2VEC_EPOCHS: Final = 10
-"""After five, gensim's default, the vectors of so few texts are nearly parallel."""
+"""With gensim's default of five epochs, vectors of so few texts are nearly parallel."""
 
 _FREQUENT_SHARE: Final = 0.1
-"""Share of the words, the most frequent of other texts, that are not sensitive in SanTextPlus."""
+"""Share of words, the most frequent in other texts, that are not sensitive in SanTextPlus."""
 
 _COUNT_SMOOTHING: Final = 0.5
-"""Added to the count of every word before its frequency is estimated."""
+"""Number added to the count of every word before its frequency is estimated."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,15 +81,16 @@ class Config(TextOptions):
     """Options of the experiment: the texts, and the number of splits.
 
     Args:
-        trials: texts of the sensitive set, at most; as many others are drawn.
-        seed: int in [0, 2**63); splits, draws and attackers get their own from it.
-        seeds: splits; their mean and spread are shown, or None for 3, or 1 if `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it. None makes texts up.
-        full: True adds the twelve usual attackers, 15 to 25 seconds a split.
+        trials: largest number of texts of the sensitive set. Equally many others are drawn.
+        seed: int in [0, 2**63). Splits, draws and attackers get separate seeds derived from it.
+        seeds: number of splits. Mean and spread over them are shown. Defaults to 3, or to 1 if
+            `quick`.
+        data: folder of the corpora that contains medical/abstracts.csv. None generates texts.
+        full: True to add the twelve usual attackers, which take 15 to 25 seconds per split.
         quick: True for four points and one split.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -102,33 +103,35 @@ class Config(TextOptions):
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """Epsilons of each mechanism."""
+        """Values of epsilon for each mechanism."""
         return _QUICK_GRID if self.quick else GRID
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """One mechanism at one epsilon.
+    """Results of one mechanism at one epsilon.
 
     Args:
-        mechanism: its class; "none" for the texts as they are.
-        epsilon: its parameter; 0 for "none".
-        loss: largest loss of any two words in nats; inf where words share no outputs.
-        is_exact: False where that is the bound by the noise.
-        kept: share of the words that stayed, first split.
-        accuracy: of the logistic regressions, chosen on validation, for each split.
-        interval: of the first split.
-        majority: floor of the first split.
-        boosted_trees: accuracy of scikit-learn's boosted trees on mean vectors, each split.
-        informed: accuracy of the attacker who knows the table and the originals of train, each
-            split; empty without a table.
-        usual: accuracy of the best of the twelve usual attackers, each split; empty unless `full`.
-        divergences: KL and D_2 from the sensitive set, shape `(splits, 2)`; estimates, no bounds.
-        beliefs: what the estimates of the first split are worth, one for each order.
-        null: the same on permuted labels, shape `(splits x 3, 2)`.
-        linked: share of the texts that were linked to their originals, and its interval.
-        linked_texts: their number.
-        linked_words: words of each of them.
+        mechanism: class of the mechanism, or "none" for unchanged texts.
+        epsilon: parameter of the mechanism. 0 for "none".
+        loss: largest loss of any two words in nats. It is inf if two words share no outputs.
+        is_exact: False if `loss` is a bound from the noise.
+        kept: share of unchanged words in the first split.
+        accuracy: accuracy of the logistic regression chosen on validation texts, for each split.
+        interval: interval of the accuracy in the first split.
+        majority: floor of the accuracy in the first split.
+        boosted_trees: accuracy of scikit-learn's boosted trees on mean vectors, for each split.
+        informed: accuracy of an attacker who knows the table and the originals of the training
+            texts, for each split. Empty without a table.
+        usual: accuracy of the best of the twelve usual attackers, for each split. Empty unless
+            `full`.
+        divergences: estimates of KL and D_2 from the sensitive set, shape `(splits, 2)`. They are
+            not bounds.
+        beliefs: verdict on the estimates of the first split, one for each order.
+        null: estimates with permuted labels, shape `(splits x 3, 2)`.
+        linked: share of the texts that were linked to their originals, with its interval.
+        linked_texts: number of these texts.
+        linked_words: number of words of each of them.
     """
 
     mechanism: str
@@ -150,13 +153,13 @@ class Cell(Shown):
     linked_words: int
 
     def mean(self, name: str) -> float:
-        """Return the mean of the accuracies of an attacker."""
+        """Return the mean accuracy of an attacker over the splits."""
         return statistics.fmean(getattr(self, name))
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """The texts of both sets with their vectors, and the weights of words."""
+    """Texts of both sets with their vectors, and the weights of words."""
 
     texts: tuple[str, ...]
     truth: Ints
@@ -170,20 +173,22 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Attack the rewritten texts of every mechanism at every epsilon.
 
     Args:
-        config: which texts, and how many splits.
-        threads: checked and not used: draws use all cores, attackers one.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: checked but not used. Draws use all cores, and attackers use one.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a cell for each mechanism and epsilon.
+        The result, one cell for each mechanism and epsilon.
 
     Raises:
-        ModuleNotFoundError: without gensim or scikit-learn; it says what to install.
-        FileNotFoundError: if the folder has no such file.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        ModuleNotFoundError: if gensim or scikit-learn is missing. The message states how to install
+            it.
+        FileNotFoundError: if the folder lacks a file.
+        KeyboardInterrupt: on Ctrl-C before the first result.
 
     Source:
-        Gusain and Leith (2025), figure 4; the mechanisms name theirs.
+        Gusain and Leith (2025), figure 4. The docstrings of the mechanisms name their own sources.
 
     Example:
         >>> from importlib.util import find_spec
@@ -200,7 +205,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _prepare_sets(config: Config) -> tuple[str, _Texts]:
-    """Return the name of the corpus, and both sets with vectors from texts of neither."""
+    """Return the name of the corpus, and both sets with vectors that were learnt from others."""
     origin, *sets, _ = split_texts(config, 2_000 if config.quick else 6_000)
     rng = np.random.default_rng(cell_seed(config.seed, "sets"))
     chosen, others = (
@@ -233,7 +238,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
 def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
     """Attack one mechanism in all splits."""
     mechanism = _make_mechanism(name, prepared.vectors, epsilon)
-    # In one call, for the rows of a large table are prepared anew in each.
+    # One call is used, because every call prepares the rows of a large table again.
     seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
     rewritten = _rewrite_texts(mechanism, config.seeds * [*prepared.texts], seed)
     size = len(prepared.texts)
@@ -261,21 +266,21 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
 def _make_mechanism(name: str, vectors: Embedding, epsilon: float) -> Any:
     if name != "SanTextPlus":
         return None if name == "none" else getattr(words, name)(vectors, epsilon)
-    # The words stand in the order of their frequency on other texts, which are public.
+    # Words are sorted by their frequency in other texts, which are public.
     sensitive = vectors.words[round(_FREQUENT_SHARE * len(vectors)) :]
     return words.SanTextPlus(vectors, epsilon, tuple(sensitive))
 
 
 def _worst_loss(mechanism: Any) -> tuple[float, bool]:
     """Return the largest loss of any two words, and True if it is exact."""
-    # SanTextPlus: a word that is kept and not sensitive shows itself.
+    # SanTextPlus: a word that is kept and not sensitive is revealed.
     if mechanism is None or isinstance(mechanism, words.SanTextPlus):
         return math.inf, True
     if isinstance(mechanism, (words.SanText, words.TEM)):
         return mechanism.worst_loss(), True
     size = len(mechanism.vectors)
     if isinstance(mechanism, words.CusText):
-        # Lists of outputs are shorter than the vocabulary: some words have unlike lists.
+        # Lists of outputs are shorter than the vocabulary, so some words have different lists.
         return (math.inf if mechanism.k < size else mechanism.epsilon), True
     blocks = (mechanism.distance_rows(at, min(at + 256, size)) for at in range(0, size, 256))
     return mechanism.epsilon * max(float(block.max()) for block in blocks), False
@@ -293,13 +298,13 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
         " ".join(text_words[:length]) for text_words in known_words if len(text_words) >= length
     ]
     outputs = _rewrite_texts(mechanism, originals, cell_seed(config.seed, "link"))
-    # Texts as they are are linked by the table of a mechanism that hardly changes a word.
+    # Unchanged texts are linked by the table of a mechanism that changes almost no word.
     ranked = words.SanText(prepared.vectors, 100.0) if mechanism is None else mechanism
     return words.link(ranked, originals, outputs)
 
 
 def _deal_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
-    """Return the part of every text, at random within each of two sets of one size."""
+    """Return the part of every text, at random within each of two sets of the same size."""
     rng = np.random.default_rng(seed)
     ends = np.cumsum(np.round(np.array(SHARES[:2]) * size).astype(int))
     parts = np.repeat(["train", "valid", "test"], np.diff([0, *ends, size]))
@@ -325,7 +330,7 @@ def _attack_split(
     means = [averages[part] for part in parts]
     ensemble = require_module("sklearn.ensemble", NAME)
     trees = ensemble.HistGradientBoostingClassifier(max_iter=60, random_state=seed % 2**32)
-    # So few rows are sooner split by one thread than shared among several.
+    # For so few rows, one thread is faster than several.
     with require_module("threadpoolctl", NAME).threadpool_limits(1):
         trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
     result: dict[str, Any] = {
@@ -348,10 +353,10 @@ def _attack_split(
 def _find_log_ratios(
     prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
 ) -> Sequence[Floats | None]:
-    """Return the log ratio of each output's probabilities on both sides, for each split.
+    """Return the log ratio of each output's probabilities in both sets, for each split.
 
-    The attacker knows the table, and how often each word occurs in the originals of train on
-    either side. Without a table there is no ratio.
+    The attacker knows the table, and how often each word occurs in the original training texts of
+    each set. Without a table there is no ratio.
     """
     if not (mechanism is None or isinstance(mechanism, TableMechanism)):
         return [None] * len(splits)
@@ -369,10 +374,10 @@ def _find_log_ratios(
 
 
 def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
-    """Return the share of the replaced words that stayed."""
+    """Return the share of the replaced words that are unchanged."""
     vector_rows, same, total = prepared.vectors.rows, 0, 0
     for text, other in zip(prepared.texts, rewritten, strict=True):
-        # Texts as they are still have their unknown words.
+        # Unchanged texts still contain their unknown words.
         words, other_words = (
             [w for w in each.split() if w in vector_rows] for each in (text, other)
         )
@@ -414,15 +419,15 @@ def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attacks, mechanism by mechanism.
+    """Results of the attacks, by mechanism.
 
     Args:
-        config: the options of the run.
-        corpus: where the texts are from.
+        config: options of the run.
+        corpus: source of the texts.
         vectors: number of words with vectors, and their dimension.
         covered: share of the words of the texts that have vectors.
-        texts: texts of each set.
-        cells: one for each mechanism and epsilon.
+        texts: number of texts of each set.
+        cells: one cell for each mechanism and epsilon.
     """
 
     corpus: str
@@ -440,7 +445,7 @@ class Result(Tabled[Config]):
         return {(cell.mechanism, cell.epsilon): cell for cell in self.cells}[key]
 
     def table(self) -> str:
-        """Return the figures, and where the claim of the source holds."""
+        """Return the results as text, with the cases in which the source's claim holds."""
         columns = [column for column in _COLUMNS if column.head != "usual" or self.config.full]
         return self.join_parts(
             _write_head(self),
@@ -450,7 +455,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         return self.make_record(
             corpus=self.corpus,
             vectors=self.vectors,
@@ -461,7 +466,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw attack, linkage, loss and share kept against epsilon."""
+        """Draw attack, linkage, loss and share of unchanged words against epsilon."""
         picture = make_canvas(4.8, ax)
         (attack, informed, linkage), (loss, kept, divergence) = picture.subplots(2, 3, sharex=True)
         for name in GRID:
@@ -547,7 +552,7 @@ def _write_legend(result: Result) -> str:
 
 
 def describe_claim(result: Result) -> list[str]:
-    """Return sentences on where the attack stays accurate at low epsilons."""
+    """Return sentences that state at which low epsilons the attack remains accurate."""
     sentences = [
         "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "
         "better of attack and trees\nexceeds the floor by more than the whole width of its interval"
@@ -605,7 +610,7 @@ def _draw_mechanism_line(
     values: Callable[[Cell], Sequence[float]],
     is_full: Callable[[Cell], bool] = lambda cell: True,
 ) -> None:
-    """Draw mean and spread of a figure of one mechanism against epsilon, without infinite ones."""
+    """Draw mean and spread of finite values of one mechanism against epsilon."""
     points = [(cell, *mean_and_sd(values(cell))) for cell in cells]
     points = [point for point in points if math.isfinite(point[1])]
     if not points:
@@ -627,6 +632,6 @@ def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> N
 
 
 def _summarise_claim(result: Result) -> str:
-    """Return which mechanisms leave the attack above the floor at their lowest epsilon."""
+    """Return the mechanisms whose attack is above the floor at their lowest epsilon."""
     names = [line.split(":")[0].strip() for line in describe_claim(result)[1:] if ": yes" in line]
     return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"

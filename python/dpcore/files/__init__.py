@@ -1,1 +1,1 @@
-"""Readers of files: which columns there are, and what each of their cells holds."""
+"""Readers of files, which determine the columns and the types of their cells."""

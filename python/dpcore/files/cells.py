@@ -1,7 +1,8 @@
-"""Tables of cells, and texts with one output a line: which cells are numbers, and which texts.
+"""Tables of cells, and texts with one output per line, with the detection of column types.
 
-A file is read in slices. The kind of a column follows from all of its cells: numbers, if a float64
-holds each of them with all its digits. If a later cell shows another kind, the file is read again.
+A file is read in slices. All cells of a column determine its type. It contains numbers if float64
+represents each of them with all its digits. If a later cell shows another type, the file is read
+again.
 """
 
 from __future__ import annotations
@@ -34,36 +35,36 @@ from .opened import HashedFile, Settings, require_memory
 
 _SEPARATORS: Final = ",;\t"
 _OTHER_SEPARATORS: Final = "| ~:"
-"""What may stand between cells, too, and in a cell."""
+"""Characters that may separate cells, but may also occur inside a cell."""
 _HEAD_BYTES: Final = 2**19
-"""Bytes from which separator, header and first kinds follow."""
+"""Number of first bytes that determine separator, header and initial types."""
 _SLICE_BYTES: Final = 2**22
-"""Bytes between which an interrupt is heard."""
+"""Number of bytes after which the reader can be interrupted."""
 _MAX_ROW_BYTES: Final = 2**27
 _MAX_WORDS: Final = 16
-"""Different words without a digit that may stand among numbers, such as NA."""
+"""Largest number of distinct words without a digit among numbers, such as NA."""
 _MAX_SHOWN_WORDS: Final = 3
 _MIN_SEPARATED: Final = 0.95
-"""Share of the lines that hold another separator, from which it must be chosen."""
+"""Share of lines with another separator above which the user must choose a separator."""
 MIN_CODE_DIGITS: Final = 8
-"""Digits from which whole numbers of one width may be codes, of which each digit counts."""
+"""Smallest width of whole numbers of one width that may be codes, in which each digit counts."""
 _TEXT_BYTES: Final = 64
-"""Memory of a text beside its letters, about."""
+"""Approximate memory of a text in bytes, in addition to its characters."""
 
 _NAMED: Final = 6
-"""Class of the spellings of NaN and infinity, above all that give a number one text."""
+"""Class of the spellings of NaN and infinity. In lower classes, a number has only one text."""
 MINUS_ZERO: Final = 1 << 14
-"""Bit of the spelling of -0."""
+"""Bit in the spelling of -0."""
 _NO_NUMBER: Final = 2**32 - 1
 
 JSON: Final = "json"
-"""Kind of the columns in which each value is what JSON says, such as numbers and texts."""
+"""Type of columns whose values have their JSON types, such as numbers and texts."""
 UNREAD: Final = "unread"
-"""Kind of the columns of JSON of which Python read the numbers, not their digits."""
+"""Type of JSON columns whose numbers were read by Python, without their digits."""
 VALUES: Final = "values of JSON"
-"""Columns of lists, objects or truth values."""
+"""Name of columns of lists, objects or booleans."""
 KINDS: Final = ("number", "digits", "whole", "decimal", "text", JSON, UNREAD)
-"""Kinds of columns, each of which can hold the cells of those before it."""
+"""Types of columns. Each type can also represent the cells of the types before it."""
 
 _REASONS: Final = {
     "number": "numbers",
@@ -74,15 +75,16 @@ _REASONS: Final = {
 
 
 class Kind(NamedTuple):
-    """The kind of a column, and the reason for it in a report.
+    """Type of a column, and the reason for it in a report.
 
     Args:
-        name: one of `KINDS`.
-        reason: such as "texts, because line 7 has '007'".
-        width: digits of all whole numbers of the kind "digits".
-        base: the kind without regard to the width; of other values than cells what they are.
-        has_words: True for more words than may stand among numbers.
-        table: format of the table of the other side, whose cells are stripped and missing if empty.
+        name: a name from `KINDS`.
+        reason: reason, such as "texts, because line 7 has '007'".
+        width: number of digits of all whole numbers, for the type "digits".
+        base: type without regard to the width. For values that are not cells, their type.
+        has_words: True if there are more words than are allowed among numbers.
+        table: format of the table on the other side. Its cells are stripped, and empty ones are
+            missing.
     """
 
     name: str
@@ -93,20 +95,20 @@ class Kind(NamedTuple):
     table: str = ""
 
     def widen(self, other: Kind) -> Kind:
-        """Return this kind, without its width unless the other column has the same."""
+        """Return this type, without its width unless the other column has the same width."""
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
         return Kind(self.base, _REASONS[self.base], base=self.base)
 
 
 class Cells(NamedTuple):
-    """A column of a text, with the kind of its cells.
+    """A column read from text, with the type of its cells.
 
     Args:
-        kind: see `Kind`.
-        codes: of each cell the place of its spelling, or None where texts were read.
-        spellings: numbers that stand for ways of writing a number.
-        is_unread: True if the column must be read again, for it was read as another kind.
+        kind: type of the column, see `Kind`.
+        codes: index of the spelling of each cell, or None if the column was read as texts.
+        spellings: numbers that encode spellings of a number.
+        is_unread: True if the column must be read again, because it was read as another type.
     """
 
     kind: Kind
@@ -116,14 +118,14 @@ class Cells(NamedTuple):
 
 
 class _TextSlices:
-    """Slices of a text, each with its whole rows.
+    """Slices of a text, each with whole rows.
 
     Args:
         file: the file.
-        read: returns bytes in UTF-8, none at the end.
-        sep: what stands between cells; empty where a line is a cell.
-        quotes: whether quotation marks enclose cells.
-        leaves_out_empty: whether empty lines are left out.
+        read: function that returns bytes in UTF-8, none at the end.
+        sep: separator of cells, empty if each line is a cell.
+        quotes: True if quotation marks enclose cells.
+        leaves_out_empty: True if empty lines are skipped.
     """
 
     def __init__(
@@ -143,11 +145,11 @@ class _TextSlices:
         self.is_last = False
 
     def extend(self) -> None:
-        """Read more bytes; after a row that has no end in them twice as many.
+        """Read more bytes, twice as many if a row does not end within them.
 
         Raises:
-            ValueError: if the row is longer than any row of a table.
-            MemoryError: if memory cannot hold it.
+            ValueError: if the row is too long for a row of a table.
+            MemoryError: if memory cannot hold the row.
         """
         if len(self.data) > _MAX_ROW_BYTES:
             place = f"the row from line {self.lines + 1} of {self.file.name} on"
@@ -159,7 +161,10 @@ class _TextSlices:
         self.data = self.data + data if self.data else data
 
     def parse(self, roles: str, rows: int = 2**62, *, keep: bool = False) -> Any:
-        """Return the number of whole rows in the data, and their columns; `keep` leaves them."""
+        """Return the number of whole rows in the data, and their columns.
+
+        The rows are removed from the data unless `keep` is True.
+        """
         fault, totals, columns, self.starts = _core.parse_cells(
             self.data, self.sep, self.quotes, roles, self.lines, self.empty, rows, self.is_last,
             self.leaves_out_empty,
@@ -204,11 +209,11 @@ class _TextSlices:
 
 
 class _ColumnBuilder:
-    """Columns of a text, piece by piece.
+    """Columns of a text that are built from slices.
 
     Args:
-        places: numbers of the columns that are read, in rising order.
-        roles: for each column "n" for numbers, "t" for texts, "-" for none.
+        places: numbers of the columns that are read, in increasing order.
+        roles: for each column "n" for numbers, "t" for texts, "-" if it is not read.
     """
 
     def __init__(self, places: Sequence[int], roles: str) -> None:
@@ -218,7 +223,7 @@ class _ColumnBuilder:
         self.taken = 0.0
 
     def add(self, size: int, columns: list[dict[str, Any]], first: bool = False) -> None:
-        """Add the columns of a slice at the end, or before all others."""
+        """Add the columns of a slice at the end, or at the beginning."""
         self.pieces.insert(0 if first else len(self.pieces), (size, columns))
         self.rows += size
         for column in columns:
@@ -227,19 +232,19 @@ class _ColumnBuilder:
             self.taken += column["numbers"].nbytes + column["codes"].nbytes + size_of_texts
 
     def has_again(self, first: Sequence[str]) -> bool:
-        """Return True if a cell of the first row is in the same column of the last slice."""
+        """Return True if a cell of the first row occurs in the same column of the last slice."""
         columns = zip(self.places, self.pieces[-1][1], strict=True)
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
 
     def finish(
         self, kinds: Mapping[int, str], name: str, dtypes: Mapping[int, str]
     ) -> dict[int, tuple[Array, Cells]]:
-        """Return the columns with their kinds; pieces are given up as they are copied.
+        """Return the columns with their types; the slices are released as they are copied.
 
         Args:
-            kinds: kinds that were decided before, by the numbers of the columns.
-            name: of the file.
-            dtypes: those among them that the user asked for.
+            kinds: types that were decided before, by the numbers of the columns.
+            name: name of the file.
+            dtypes: types that the user requested, among these.
         """
         finished = {}
         for number, place in enumerate(self.places):
@@ -263,13 +268,13 @@ class _ColumnBuilder:
 def join_numbers(
     pieces: list[tuple[int, dict[str, Any]]], kind: Kind, title: str, is_asked: bool
 ) -> tuple[Array, Cells]:
-    """Return a column of numbers, in which words stay words and empty cells are None.
+    """Join the slices of a column of numbers; words are kept, and empty cells become None.
 
     Args:
-        pieces: the number of rows of each slice, and what was read in it.
-        kind: of the column.
-        title: what messages call the column.
-        is_asked: True if texts must become numbers, whatever digits are lost.
+        pieces: number of rows and contents of each slice.
+        kind: type of the column.
+        title: name of the column in messages.
+        is_asked: True if texts must be converted to numbers even if digits are lost.
     """
     rows = sum(size for size, _ in pieces)
     numbers, codes = np.empty(rows), np.empty(rows, np.uint8)
@@ -286,7 +291,7 @@ def join_numbers(
         others |= zip((start + piece["odd"]).tolist(), piece["texts"], strict=True)
         start = stop
     if is_asked:
-        # More digits than a float64 holds, and leading zeros, are asked to be numbers.
+        # The user requested numbers, also for texts with leading zeros or too many digits.
         for row in [row for row, text in others.items() if text is not None]:
             others[row] = _convert_cell(others[row], "number", title, row)
     column = numbers.astype(object) if others else numbers
@@ -298,7 +303,7 @@ def join_numbers(
 
 
 def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
-    """Return a column of texts as its kind; empty texts are None."""
+    """Convert a column of texts to its type; empty texts become None."""
     if kind in _CONVERTERS:
         return to_object_array(
             [
@@ -324,7 +329,7 @@ _CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
 
 
 def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
-    """Return the value of a cell; a word among numbers stays one."""
+    """Return the value of a cell; a word among numbers is returned unchanged."""
     try:
         if "_" not in text:
             return _CONVERTERS[kind](text)
@@ -338,10 +343,10 @@ def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
 def find_kind(
     pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
 ) -> Kind:
-    """Return the kind that the cells of a column show, or `dtype` asks for.
+    """Return the type that the cells of a column show, or the type that `dtype` requests.
 
     Raises:
-        ValueError: if a column of words is asked to be one of numbers.
+        ValueError: if `dtype` requests numbers for a column of words.
     """
     kind = _find_shown_kind(pieces, noun)
     if dtype is None:
@@ -391,10 +396,10 @@ def _find_shown_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kin
 
 
 def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read the chosen columns of a table of cells, or a text with one output a line.
+    """Read the chosen columns of a table, or a text with one output per line.
 
     Raises:
-        ValueError: if the text is another kind of table; the message names line and cell.
+        ValueError: if the text is not such a table. The message names line and cell.
         MemoryError: if memory cannot hold the columns.
     """
     are_lines = request.kind == "lines"
@@ -403,7 +408,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     sep = "" if are_lines else settings.sep or _find_separator(data, request.kind)
     if not are_lines and settings.sep is None:
         _require_separator(file, data, sep)
-    # In a table with tabs a quotation mark is a letter, and no cell holds a tab.
+    # In a table with tabs, a quotation mark is an ordinary character, and no cell contains a tab.
     slices = _TextSlices(file, read, sep, request.kind == "csv")
     slices.data, slices.is_last = data, not data
     first, row = _read_first_row(slices)
@@ -411,7 +416,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         _refuse_choice(file, request)
     if not first:
         return Table(file.name, None, ())
-    # numpy.savetxt puts a comment sign in front of its header.
+    # numpy.savetxt writes a comment sign before its header.
     names = tuple(cell.strip().lstrip("# ") for cell in first)
     is_named = settings.header == "yes" or (settings.header == "auto" and _is_header(first))
     empty = Table(file.name, names if is_named else None, (np.empty(0),) * len(first))
@@ -419,7 +424,8 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     by_name = any(isinstance(entry, str) and entry != ALL for entry in request.columns)
     is_sure = not is_named or by_name or settings.header == "yes"
     if is_named and not places:
-        # A choice is needed, unless the first row comes again, and is none of names.
+        # Columns must be chosen, unless a cell of the first row repeats, so that it is not a
+        # header.
         size, columns = slices.parse("t" * len(first), keep=True)
         builder = _ColumnBuilder(range(len(first)), "t" * len(first))
         builder.add(size, columns)
@@ -434,10 +440,10 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         builder.add(size, columns)
         file.check_memory(builder.taken)
         if not is_sure and not are_lines and builder.has_again(first):
-            # A name does not come again among the values: the first row is one of them.
+            # A name does not repeat among the values, so the first row contains values.
             is_named, is_sure = False, True
     if are_lines and settings.header == "auto":
-        # The first line is a name where all others are numbers.
+        # The first line is a name if all other lines are numbers.
         parts = [column for _, columns in builder.pieces for column in columns]
         is_named = is_named and bool(parts) and not any(part["texts"] for part in parts)
         is_named = is_named and not any(len(part["missing"]) for part in parts)
@@ -455,10 +461,10 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the cells of every row of a table of texts; empty lines are left out.
+    """Yield the line number and the cells of every row of a text table; empty lines are skipped.
 
     Raises:
-        ValueError: if the text is another kind of table; the message names line and cell.
+        ValueError: if the text is not such a table. The message names line and cell.
     """
     read = file.open_utf8(None)
     data = read(_HEAD_BYTES)
@@ -475,16 +481,16 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool:
-    """Return True if equal numbers are written in two ways.
+    """Return True if some equal numbers are written in two ways.
 
     Args:
         numbers: numbers, shape `(size,)`.
-        codes: of each its place in `spellings`.
-        spellings: ways of writing a number; equal ones are one.
+        codes: index in `spellings` for each number.
+        spellings: encoded spellings. Equal entries are the same spelling.
     """
     used = {spellings[code] for code in np.unique(codes)} - {_NO_NUMBER}
     classes, styles = ({each >> 16 for each in used}, {each & 0xFFFF for each in used})
-    # Of these classes a number has one text, unless a column has two of whole numbers, say.
+    # In these classes a number has only one text, unless two competing classes occur.
     is_unique = max(classes, default=0) <= _NAMED and not any(
         len(classes & rivals) > 1 for rivals in ({1, 2}, {3, 4, 5})
     )
@@ -493,7 +499,7 @@ def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool
         return False
     first_places = {spelling: place for place, spelling in reversed([*enumerate(spellings)])}
     codes = np.array([first_places[spelling] for spelling in spellings])[codes]
-    # Cells that are no numbers have no spelling.
+    # Cells that are not numbers have no spelling.
     is_number = np.array([spelling != _NO_NUMBER for spelling in spellings])[codes]
     numbers, codes = numbers[is_number], codes[is_number]
     order = np.lexsort((codes, numbers))
@@ -503,7 +509,7 @@ def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool
 
 
 def describe_spelling(spelling: int) -> str:
-    """Return how a number is written, in words."""
+    """Describe the spelling of a number in words."""
     if spelling == _NO_NUMBER:
         return "no number"
     decimals, exponent = spelling & 63, (spelling >> 6) & 3
@@ -520,14 +526,14 @@ def describe_spelling(spelling: int) -> str:
 
 
 def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
-    """Return the kinds with which columns must be read again, for each table by their numbers.
+    """Return the columns of each table that must be read again, with their new types.
 
     Args:
-        tables: those of both sides, or of one.
-        places: for each table the numbers of the columns of outputs, in one order.
+        tables: tables of both sides, or of one side.
+        places: for each table, the numbers of its output columns, in matching order.
 
     Raises:
-        ValueError: if one side has cells, and the other lists, objects or truth values of JSON.
+        ValueError: if one side has cells, and the other has lists, objects or booleans of JSON.
     """
     again: list[dict[int, Kind]] = [
         {place: cells.kind for place, cells in table.cells.items() if cells.is_unread}
@@ -547,13 +553,13 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
 
 
 def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
-    """Return the kinds with which the columns of both sides are read again, or none."""
+    """Return the types with which the columns of both sides must be read again, or none."""
     kinds = first.kind, second.kind
     formats = [table.found.kind for table in tables]
     are_json = [name.startswith(JSON) for name in formats]
     if all(kind.name == UNREAD for kind in kinds) and not (first.is_unread or second.is_unread):
         bases = {kind.base for kind in kinds}
-        # Numbers with a fraction are written alike, whole ones with a point or without it.
+        # Numbers with a fraction have one spelling. Whole numbers may have a point or none.
         is_alike = len(bases) == 1 or ("" in bases and not bases & {"texts", VALUES})
         return () if is_alike else kinds
     if any(kind.name == UNREAD for kind in kinds):
@@ -580,7 +586,7 @@ def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence
 
 
 def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[int, str]:
-    """Return the kinds that `dtype` asks for, by the numbers of the columns."""
+    """Return the types that `dtype` requests, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
     places = place_dtypes(table, request, settings.dtype)
@@ -588,16 +594,16 @@ def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[in
 
 
 def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
-    """Return the numbers of the columns for which `dtype` asks for a kind.
+    """Return the numbers of the columns for which `dtype` requests a type.
 
     Raises:
-        ValueError: if a column is missing; all rows of JSON may lack it.
+        ValueError: if a column is missing. Only JSON objects may lack a name.
     """
     places = {}
     for name in dtypes:
         column = name
         if table.names is not None and request.names is not None and not isinstance(name, str):
-            # Numbers are those of the first table.
+            # Numbers refer to the first table.
             column = request.names[integer("dtype", name, 0, len(request.names) - 1)]
         if not table.is_sparse or not isinstance(column, str) or column in (table.names or ()):
             places[name] = place_of(table, column, "dtype")
@@ -617,7 +623,7 @@ def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
 
 
 def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:
-    """Return how each column is read at first: as texts if most cells of the head are."""
+    """Choose how each column is read at first: as texts if most of its first cells are texts."""
     roles = ["n" if place in {*places} else "-" for place in range(width)]
     size, columns = slices.parse("".join(roles), keep=True)
     for place, column in zip(places, columns if size else [], strict=False):
@@ -631,21 +637,21 @@ def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds:
 
 
 def _find_separator(data: bytes, kind: str) -> str:
-    """Return the separator that lines hold equally often, or the first of them most often.
+    """Return the separator that lines contain equally often, or else the most frequent one.
 
-    Quoted texts are left out.
+    Quoted texts are ignored.
     """
     bare = re.sub(r'"[^"]*("|$)', "", data.decode("utf-8", "replace"))
     first, *others = bare.splitlines()[:1000] or [""]
     counts = {sep: first.count(sep) for sep in ("\t,;" if kind == "tsv" else _SEPARATORS)}
-    # The last line of the head may be cut.
+    # The last line may be incomplete.
     lines = [line for line in others[:-1] if line.strip()]
     even = {sep for sep, count in counts.items() if all(line.count(sep) == count for line in lines)}
     return max(counts, key=lambda sep: (counts[sep] > 0, sep in even, counts[sep]))
 
 
 def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
-    """Raise an error if nearly all lines hold another separator than the one that splits them."""
+    """Raise an error if nearly all lines contain a separator other than `sep`."""
     lines = data.decode("utf-8", "replace").splitlines()[:1000]
     if any(sep in line for line in lines[:1]):
         return
@@ -657,7 +663,7 @@ def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
 
 
 def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
-    """Return True if nearly all lines hold a separator equally often, beside numbers."""
+    """Return True if nearly all lines contain a separator equally often, between numbers."""
     counts = Counter(line.count(sep) for line in lines)
     (count, size), *_ = counts.most_common(1) or [(0, 0)]
     if not count or size < _MIN_SEPARATED * len(lines):
@@ -672,7 +678,7 @@ def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Return True for a text that a table holds as a number."""
+    """Return True if a table would represent the text as a number."""
     try:
         float(text)
     except ValueError:
@@ -681,16 +687,16 @@ def is_number(text: str) -> bool:
 
 
 def _is_header(cells: Iterable[str]) -> bool:
-    """Return True if there is a name and no number.
+    """Return True if at least one cell is a name and no cell is a number.
 
-    A mistyped number must not make its row a header.
+    A mistyped number therefore does not turn its row into a header.
     """
     filled = [cell for cell in cells if cell.strip()]
     return bool(filled) and not any(map(is_number, filled))
 
 
 def _refuse_choice(file: HashedFile, request: Request) -> None:
-    """Raise an error for a choice of columns where a line is an output."""
+    """Raise an error if columns are chosen in a text with one output per line."""
     choices = {"column": request.column, "exclude": request.exclude, "label": request.label}
     for name, choice in choices.items():
         if choice not in (None, ALL) and not (name == "column" and choice == 0):

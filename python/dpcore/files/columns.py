@@ -1,4 +1,4 @@
-"""Tables of outputs, from files or from frames: the columns of outputs and the column of labels."""
+"""Tables of outputs from files or frames, and the choice of their columns."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LABELS_OF_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
 _LABEL_REQUIREMENT: Final = "1, true, in or x, or else 0, false, out or x_prime"
 
 ALL: Final = "*"
-"""Stands for all columns of a file or a frame."""
+"""Symbol for all columns of a file or a frame."""
 _RANGE: Final = re.compile(r"(\d+)-(\d+)")
-"""Numbers of columns, both ends included."""
+"""Pattern of a range of column numbers, with both ends included."""
 _ZONE: Final = "dpcore.zone"
-"""Entry of a dtype's metadata with the time zone of a column of instants in UTC."""
+"""Key of a dtype's metadata for the time zone of a column of instants in UTC."""
 _PATTERN: Final = re.compile(r"[*?\[]")
 _PANDAS_INDEX_PREFIX: Final = "__index_level_"
-"""Prefix that pandas gives unnamed row numbers in a parquet file."""
+"""Prefix that pandas gives to unnamed row numbers in a parquet file."""
 
 
 class Found(NamedTuple):
@@ -47,17 +47,17 @@ class Found(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Columns that are asked for in a file.
+    """Request for columns of a file.
 
     Args:
-        kind: of the file, one of those of `formats.FORMATS`.
-        column: the columns of the outputs, see `select_columns`.
-        label: one more column, or None.
-        exclude: the columns that are left out, in the same form, or None.
-        names: names of the columns of the first table, to which numbers refer where this table
-            is the second, or None.
-        groups: one more column, or None.
-        kinds: kinds of columns of a text by their numbers, where these were decided before.
+        kind: format of the file, a name from `formats.FORMATS`.
+        column: columns of the outputs, see `select_columns`.
+        label: column of labels, or None.
+        exclude: columns to leave out, in the same form as `column`, or None.
+        names: column names of the first table, if this table is the second; numbers refer to them.
+            Otherwise None.
+        groups: column of groups, or None.
+        kinds: types of text columns by their numbers, if they were decided before.
     """
 
     kind: str
@@ -70,20 +70,20 @@ class Request(NamedTuple):
 
     @property
     def columns(self) -> list[Any]:
-        """All columns that are asked for, of a range the first. None stands for no choice."""
+        """All requested columns, with the first number of each range. None means no choice."""
         several = isinstance(self.column, (list, tuple))
         entries = [*(self.column if several else [self.column]), self.label, self.groups]
         return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
 
     @property
     def is_broad(self) -> bool:
-        """True if a column may be chosen that the caller did not name."""
+        """True if the choice may include columns that the caller did not name."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
         return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
 
     @property
     def is_open(self) -> bool:
-        """True without a choice."""
+        """True if no columns are chosen."""
         return self.column is None and self.exclude is None
 
 
@@ -91,14 +91,14 @@ class Table(NamedTuple):
     """Columns of equal length.
 
     Args:
-        name: of the file, or of the argument that held the frame.
-        names: one for each column; empty where a header leaves it out, None without a header.
-        columns: arrays of equal length, one entry of a column for each output; of columns that
-            are not asked for anything of that length.
-        found: what it was read from.
-        whole: the array that the columns are cut from, or None.
-        is_sparse: True if rows may lack a name, as objects of JSON do.
-        cells: of a text the kinds of the columns that were read, by their numbers.
+        name: name of the file, or of the argument that held the frame.
+        names: one name per column, empty if a header leaves it out. None without a header.
+        columns: arrays of equal length, one entry per output. A column that is not requested is a
+            placeholder of that length.
+        found: source of the table.
+        whole: array from which the columns are taken, or None.
+        is_sparse: True if rows may lack a name, as JSON objects may.
+        cells: for text, the types of the columns that were read, by their numbers.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Table(NamedTuple):
 def describe_table(
     table: Table, places: Sequence[int], width: int, by_position: bool = False
 ) -> TableRead:
-    """Make the record of what was read: the columns at some places, of so many in the file."""
+    """Return the report record of a table with `width` columns, of which some were read."""
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
@@ -132,31 +132,31 @@ def describe_table(
 def select_columns(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> tuple[Array, tuple[str, ...]]:
-    """Select the outputs in a table, and the names of their columns in messages.
+    """Select the outputs in a table; also return the names of their columns in messages.
 
     Args:
         table: the columns.
-        column: name or number of a column, a pattern of names such as "o*", a range of numbers
-            such as "3-50", a list of them, or "*" for those of `default`. None will do where
-            there is one, or where columns have no names.
-        default: numbers of columns. None is all.
+        column: name or number of a column, a pattern of names such as "o*", a range of numbers such
+            as "3-50", a list of these, or "*" for the columns of `default`. May be None if there is
+            only one column or columns have no names.
+        default: numbers of columns. None means all.
 
     Returns:
-        What `stack_columns` returns.
+        The result of `stack_columns`.
 
     Raises:
         TypeError: if `column` is of the wrong kind.
-        ValueError: if a column is missing, columns do not fit together, or a choice is needed.
+        ValueError: if a column is missing, columns do not fit together, or columns must be chosen.
     """
     return stack_columns(table, choose_places(table, Request("", column), default, True))
 
 
 def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
-    """Return columns as one array, and their names in messages.
+    """Join columns to one array; also return their names in messages.
 
     Returns:
-        One column as it is, shape `(size,)`; several as `(size, columns)`. The names, or none for
-        several arrays.
+        The array: one column of shape `(size,)`, or several as `(size, columns)`. Then the names,
+        which are empty if the columns are arrays themselves.
 
     Raises:
         ValueError: if columns do not fit together.
@@ -176,7 +176,7 @@ def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str
         for column in chosen
     }
     if len(kinds) > 1:
-        # Beside texts numpy would make texts of the numbers; times of two units may overflow.
+        # Next to texts, numpy would convert numbers to texts. Times of two units may overflow.
         chosen = [column.astype(object) for column in chosen]
     return np.stack(chosen, axis=1), titles
 
@@ -192,12 +192,12 @@ def choose_places(
     Args:
         table: the columns.
         request: the choice.
-        default: numbers of columns that "*" and patterns may choose. None is all.
-        is_final: True to raise the error that a choice is needed.
+        default: numbers of the columns that "*" and patterns may choose. None means all.
+        is_final: True to raise an error if columns must be chosen.
 
     Raises:
         TypeError: if a choice is of the wrong kind.
-        ValueError: if a column is missing, all are left out, or a choice is needed.
+        ValueError: if a column is missing, all columns are left out, or columns must be chosen.
     """
     request = translate_numbers(request, table)
     column, names = request.column, table.names or ()
@@ -216,7 +216,7 @@ def choose_places(
                 places += [place for place in matches if place in allowed]
             else:
                 places.append(place_of(table, entry))
-        # A column that two patterns match is one column.
+        # A column that matches two patterns is taken once.
         places = list(dict.fromkeys(places)) if request.is_broad else places
     left_out = _list_excluded(table, request)
     rest = [place for place in places if place not in left_out]
@@ -230,7 +230,7 @@ def choose_places(
 
 
 def translate_numbers(request: Request, table: Table) -> Request:
-    """Return a request whose numbers are replaced by the names that the first table has there."""
+    """Replace the numbers in a request by the names of these columns in the first table."""
     names = request.names
     if names is None or table.names in (None, names):
         return request._replace(names=None)
@@ -253,17 +253,17 @@ def translate_numbers(request: Request, table: Table) -> Request:
 
 
 def _require_names(table: Table, request: Request, places: Sequence[int]) -> None:
-    """Raise an error if columns with names must be chosen, or "*" takes a column without one."""
+    """Raise an error if named columns must be chosen, or if a column for "*" has no name."""
     if table.names is None or request.column not in (None, ALL):
         return
     if request.is_open and len(places) > 1:
-        # The input, a time or a row number beside each answer looks like a leak.
+        # The input, a time or a row number next to each answer looks like a leak.
         names = ", ".join(repr(table.names[place]) for place in places[:8])
         wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
         raise invalid("column", f"given {wide}", None)
     for place in places:
         if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
-            # A row number is no part of an output, and could tell the sides apart.
+            # A row number is not part of an output, and could reveal the side.
             text = f"column {place} of {table.name} must have a name, got none"
             hint = f"choose others with column=, or exclude={place}"
             error = ValueError(f"{text} (if it numbers the rows, {hint})")
@@ -271,7 +271,7 @@ def _require_names(table: Table, request: Request, places: Sequence[int]) -> Non
 
 
 def _list_excluded(table: Table, request: Request) -> set[int]:
-    """Return the numbers of the columns to leave out; a name that a table lacks leaves out none."""
+    """Return the numbers of the columns to leave out. Names that the table lacks are ignored."""
     left_out: set[int] = set()
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         if isinstance(entry, str):
@@ -292,7 +292,7 @@ def check_excluded(tables: Sequence[Table], request: Request) -> None:
 
 
 def _match_names(names: Sequence[str], entry: Any) -> list[int]:
-    """Return the numbers of the columns of a name, or whose names match a pattern."""
+    """Return the numbers of the columns with a name, or with names that match a pattern."""
     matches = entry.__eq__ if entry in names else partial(fnmatchcase, pat=entry)
     return [place for place, name in enumerate(names) if matches(name)]
 
@@ -302,7 +302,7 @@ def _is_range(entry: Any) -> bool:
 
 
 def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
-    """Return True for a pattern of names or a range of numbers; a name is neither."""
+    """Return True for a pattern of names or a range of numbers that is not itself a name."""
     is_pattern = isinstance(entry, str) and _PATTERN.search(entry) is not None
     return (is_pattern or _is_range(entry)) and entry not in names
 
@@ -317,12 +317,12 @@ def _read_range(entry: Any, table: Table, argument: str) -> range | None:
 
 
 def selects_all_columns(column: Any) -> bool:
-    """Return True for the choice of all columns."""
+    """Return True if the choice is all columns."""
     return isinstance(column, str) and column == ALL
 
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
-    """Return the columns to read, or none if a choice is needed; `select_columns` explains it."""
+    """Return the columns to read, without outputs if they must be chosen; see `select_columns`."""
     others = list_others(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
@@ -332,7 +332,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
 
 
 def list_others(table: Table, request: Request) -> dict[int, str]:
-    """Return the numbers of the columns of label and groups, and what messages call them."""
+    """Return the numbers of the columns of label and groups, with their names in messages."""
     request, others = translate_numbers(request, table), dict[int, str]()
     if request.label is not None:
         others[place_of(table, request.label, "label")] = "the label"
@@ -347,24 +347,24 @@ def list_others(table: Table, request: Request) -> dict[int, str]:
 def fill_columns(
     columns_read: Mapping[Any, Array], keys: Iterable[Any], size: int
 ) -> tuple[Array, ...]:
-    """Return the column of each key, and one without content for those that were not read."""
+    """Return the column of each key, with a placeholder for columns that were not read."""
     nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
     return tuple(columns_read.get(key, nothing) for key in keys)
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows with a label for x.
+    """Return a mask of the rows whose label marks x.
 
     Args:
         labels: bools, numbers or texts, shape `(size,)`.
-        place: where they stand, for the message.
-        label_x: the value that stands for x where labels have two values, or None for those known.
+        place: location of the labels, for the message.
+        label_x: value that marks x, if the labels have two other values. None for the known labels.
 
     Returns:
         Bools, shape `(size,)`.
 
     Raises:
-        ValueError: if a label is none of those known, or `label_x` none of two values.
+        ValueError: if a label is unknown, or `label_x` is not one of two values.
 
     Example:
         >>> are_x(np.array(["x", "x_prime", "x"])).tolist()
@@ -372,12 +372,12 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         >>> are_x(np.array(["daily", "never"]), label_x="never").tolist()
         [False, True]
     """
-    # Objects of several kinds, as pandas keeps missing labels, have no order.
+    # pandas stores missing labels as objects of several types, which cannot be sorted.
     if labels.dtype.kind in "Of":
         lost = [
             row
             for row, entry in enumerate(labels)
-            # A NaN is not equal to itself.
+            # NaN is not equal to itself.
             if entry is None or (isinstance(entry, (float, np.floating)) and entry != entry)
         ]
         if lost:
@@ -386,7 +386,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
             raise about(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
     values, which = np.unique(plain, return_inverse=True)
-    # What 1 and 0 look like in a column of floats.
+    # 1 and 0 appear as 1.0 and 0.0 in a column of floats.
     texts = [re.sub(r"^(-?\d+)\.0$", r"\1", str(label).strip()) for label in values.tolist()]
     shown = ", ".join(map(repr, texts[:4]))
     if label_x is not None:
@@ -415,7 +415,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
 
 
 def list_wanted(column: Any, argument: str = "column") -> list[Column]:
-    """Return a choice of columns as a list; raise an error for other values."""
+    """Convert a choice of columns to a list; raise an error for other values."""
     columns = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(columns, (list, tuple)) or any(
         isinstance(entry, bool) or not isinstance(entry, (str, int, np.integer))
@@ -428,7 +428,7 @@ def list_wanted(column: Any, argument: str = "column") -> list[Column]:
 
 
 def place_of(table: Table, column: Column, argument: str = "column") -> int:
-    """Return the number of a column; raise an error that lists the names if there is none."""
+    """Return the number of a column, or raise an error that lists the names."""
     if not isinstance(column, str):
         return integer(argument, column, 0, len(table.columns) - 1)
     if table.names is None:
@@ -443,21 +443,21 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
     return table.names.index(column)
 
 
-# Frames, known by what they can do: none of their libraries is imported.
+# Frames are recognised by their methods, so their libraries need not be imported.
 
 
 def read_columns(value: Any, name: str, request: Request) -> Table | None:
     """Read the columns of a table or structured array; return None for other values.
 
-    Tables are those of pandas, polars or pyarrow.
+    Tables of pandas, polars and pyarrow are supported.
 
     Args:
-        value: anything.
-        name: what messages call it.
-        request: the columns that are asked for; others are not converted.
+        value: any object.
+        name: name of the value in messages.
+        request: requested columns. Other columns are not converted.
 
     Returns:
-        The table, or None. A missing value is None; a NaN of numpy's floats stays one.
+        The table, or None. Missing values are None. A NaN in a numpy float array is kept.
     """
     names = list_names(value)
     if names is None:
@@ -471,7 +471,7 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
-    """List the names of columns of a table or structured array; return None for other values."""
+    """Return the column names of a table or structured array, or None for other values."""
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields
@@ -482,7 +482,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
 
 
 def _get_column_at(frame: Any, place: int) -> Any:
-    """Return a column by its place, since a name may occur twice."""
+    """Return a column by its position, because a name may occur twice."""
     if has_all(frame, "iloc"):
         return frame.iloc[:, place]
     if has_all(frame, "num_rows"):
@@ -497,9 +497,9 @@ def convert_column(values: Any) -> Array:
         values: a pandas or polars Series, or a column of a pyarrow table.
 
     Returns:
-        Its values, shape `(size,)`; of texts, or objects where values are of several kinds or
-        missing (None). A NaN of numpy's floats is a value. Times have NaT where they are missing;
-        those of a time zone are in UTC, see `zone_of`.
+        Its values, shape `(size,)`. The array holds objects if values are texts, of several types,
+        or missing (None). A NaN of numpy's floats is a value. Missing times are NaT. Times with a
+        time zone are converted to UTC, see `zone_of`.
     """
     is_arrow = has_all(values, "to_pylist")
     to_list = values.to_pylist if is_arrow else values.to_list
@@ -526,7 +526,7 @@ def convert_column(values: Any) -> Array:
 
 
 def add_zone(array: Array, zone: Any) -> Array:
-    """Return instants in UTC with the time zone that they had; unchanged without one."""
+    """Attach the original time zone to instants in UTC; without a zone, return them unchanged."""
     if zone is None:
         return array
     return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)}))

@@ -1,4 +1,4 @@
-"""Formats of files, and the reader of each: arrays, Parquet, and those of texts."""
+"""File formats and their readers: arrays, Parquet, and text formats."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from .opened import STDIN, HashedFile, Settings, open_file, read_whole, require_
 
 
 class Reader(Settings):
-    """Settings for files, and what was found in those that were read.
+    """Settings for files, with information on the files that were read.
 
     Args:
-        format: kind of the files, one of those of `FORMATS`. None goes by their names.
-        **settings: those of `Settings`.
+        format: format of the files, a name from `FORMATS`. Defaults to the endings of the file
+            names.
+        **settings: arguments of `Settings`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument is none of the choices.
+        ValueError: if an argument is not one of the choices.
     """
 
     def __init__(self, format: str | None = None, **settings: Any) -> None:
@@ -43,7 +44,7 @@ class Reader(Settings):
         self.tables: list[TableRead] = []
 
     def find_kind(self, path: Path) -> str:
-        """Return the kind of a file; a separator makes a table of text."""
+        """Return the format of a file. With a separator, lines of text become a table."""
         name = path.name.lower().removesuffix(".gz")
         kind = self.format or KINDS.get(Path(name).suffix)
         if kind is None:
@@ -56,9 +57,9 @@ class Reader(Settings):
 
 
 def read_table(path: Path, request: Request, reader: Reader) -> Table:
-    """Read a file; only the requested columns are parsed.
+    """Read a file. Only the requested columns are parsed.
 
-    Columns of a text that must be read again, see `Cells`, are empty yet.
+    Text columns that must be read again (see `Cells`) are still empty.
     """
     return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
 
@@ -66,10 +67,10 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
 def read_again(
     path: Path, request: Request, reader: Reader, table: Table, kinds: Mapping[int, Kind]
 ) -> Table:
-    """Read a text with kinds of columns that were decided before.
+    """Read a text file again with types of columns that were decided before.
 
     Raises:
-        ValueError: if the file was changed since it was read.
+        ValueError: if the file changed since it was read.
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
     repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
@@ -94,18 +95,18 @@ def _read_once(path: Path, request: Request, reader: Reader) -> Table:
     return table
 
 
-# Arrays.
+# Readers of arrays.
 
 NUMPY_ERRORS: Final = (
     EOFError, ValueError, zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError,
     LookupError, OverflowError, NotImplementedError, MemoryError, RuntimeError,
 )  # fmt: skip
-"""Errors of numpy about files of arrays that are damaged: it parses a header as Python."""
+"""Errors that numpy raises for damaged array files. It parses their header as Python."""
 
 
 @contextmanager
 def _refused_objects(file: HashedFile) -> Iterator[None]:
-    """Name the file in the error for arrays that only pickle reads, or that are cut off."""
+    """Name the file in the error for arrays that need pickle or are incomplete."""
     try:
         yield
     except NUMPY_ERRORS as error:
@@ -120,7 +121,7 @@ def _load_numpy(file: HashedFile) -> Any:
 
 
 def _open_whole(file: HashedFile) -> io.BytesIO:
-    """Return the bytes of a file, for readers that do not read it from start to end."""
+    """Return all bytes of a file, for readers that need random access."""
     if file.size is not None:
         require_memory(file.name, file.size)
     return io.BytesIO(b"".join(read_whole(file.name, file.open_bytes().read)))
@@ -156,7 +157,7 @@ def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
     return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
 
 
-# Parquet.
+# Reader of Parquet files.
 
 
 def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -175,7 +176,7 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
         if argument_of(error):
             raise
         raise ValueError(f"{file.name} must be a whole Parquet file, got {error}") from None
-    # Names that are there twice were read twice.
+    # A name that occurs twice was read twice.
     read = [place for place, name in enumerate(names) if name in data.column_names]
     pairs = zip(read, data.columns, strict=True)
     columns_read = {
@@ -198,14 +199,14 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
 
 
 class Format(NamedTuple):
-    """A format of files.
+    """A file format.
 
     Args:
-        endings: ends of the names of such files, each also with .gz.
-        content: what a file holds, for the page about files.
+        endings: endings of the file names, each also with .gz.
+        content: contents of such a file, for the documentation page on files.
         read: the reader.
-        is_text: True if `dtype` says what the cells are.
-        hint: the content in a few words, for the command line.
+        is_text: True if `dtype` applies to the cells.
+        hint: short description for the command line.
     """
 
     endings: tuple[str, ...]
@@ -242,23 +243,23 @@ FORMATS: Final = {
     "npz": Format((".npz",), "arrays by name", _read_npz),
     "parquet": Format((".parquet",), "a table (needs pyarrow)", _read_parquet),
 }
-"""Formats of files by their names in `format`: the only list of them."""
+"""File formats by their names in `format`. This is the only list of them."""
 KINDS: Final = {end: name for name, each in FORMATS.items() for end in each.endings}
-"""Names of formats by the ends of the names of files."""
+"""Names of formats by the endings of file names."""
 
 
 def is_text(table: Table | None) -> bool:
-    """Return True for a table from a file of texts, for which `dtype` says what its cells are."""
+    """Return True if a table was read from a text file, so that `dtype` applies to its cells."""
     return table is not None and table.found.kind in FORMATS and FORMATS[table.found.kind].is_text
 
 
 def list_endings() -> str:
-    """Return the first ending of each format, in words for the command line."""
+    """Return the first ending of each format, as text for the command line."""
     hints = (each.hint and f" ({each.hint})" for each in FORMATS.values())
     first = [each.endings[0] + hint for each, hint in zip(FORMATS.values(), hints, strict=True)]
     return f"{', '.join(first[:-1])} or {first[-1]}"
 
 
 def is_path(value: Any) -> bool:
-    """Return True for a value that names a file."""
+    """Return True if the value names a file."""
     return isinstance(value, (str, os.PathLike))

@@ -1,4 +1,4 @@
-"""Outputs as JSON: a list, lists by name, or one value a line."""
+"""Readers of outputs in JSON: a list, lists by name, or one value per line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .columns import ALL, Found, Request, Table, fill_columns, select_columns
 from .opened import HashedFile, Settings, read_whole, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
-"""Whole numbers up to which floats are exact."""
+"""Largest whole number up to which floats are exact."""
 _MAX_DEPTH: Final = 64
 _MAX_LINE_LETTERS: Final = 2**27
 _MAX_PIECE_LINES: Final = 2**16
@@ -43,16 +43,16 @@ _MAX_PIECE_LETTERS: Final = 2**24
 _BRACKET_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 _LINE_FEEDS: Final = bytes.maketrans(b",:", b"\n\n")
 _ONE_LINE: Final = str.maketrans("\n\r\0", "   ")
-"""What a text in a line of its own cannot hold."""
+"""Translation that removes characters which a text on a single line cannot contain."""
 _BETWEEN_NUMBERS: Final = b"{}[] \t\r"
 _USUAL_CLASSES: Final = {0, 1, 2, 3, 0xFFFF}
-"""Spellings of Python: the fewest digits, ".0", or an exponent of two digits; and texts."""
+"""Usual spellings in Python: the fewest digits, ".0", an exponent of two digits, and texts."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read a list, or lists by the names of their columns."""
+    """Read a JSON list of outputs, or lists by the names of their columns."""
     if file.size is not None:
-        # Its text, and objects that take as much at least.
+        # Memory is needed for the text, and at least as much for its objects.
         require_memory(file.name, 2.0 * file.size)
     text = "".join(read_whole(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
@@ -64,7 +64,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     is_sparse = isinstance(rows, list) and bool(rows) and all(type(row) is dict for row in rows)
     lists = rows if isinstance(rows, dict) else {"": rows}
     if is_sparse:
-        # Each name once: a list is made for every one of them.
+        # Each name occurs once, because a list is made for every name.
         columns_of_rows = dict.fromkeys(name for row in rows for name in row)
         lists = {name: [row.get(name) for row in rows] for name in columns_of_rows}
     for name, values in lists.items():
@@ -78,7 +78,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read one answer a line, or one object a line with the names of the columns."""
+    """Read one output per line, or one object per line with the names of the columns."""
     chosen = {entry for entry in request.columns if entry is not None}
     by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
     chosen_names = chosen if chosen and by_name and not request.is_broad else None
@@ -108,12 +108,12 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
 
 
 def _is_exact(request: Request, settings: Settings) -> bool:
-    """Return True if numbers must be read as the texts that they are."""
+    """Return True if numbers must be read with their original text."""
     return request.kinds is not None or bool(settings.dtype)
 
 
 def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tuple[int, list[Any]]]:
-    """Yield values, many at a time, with the number of the last line."""
+    """Yield lists of values, each with the number of the last line."""
     decoder = _EXACT_DECODER if columns.is_exact else _JSON_DECODER
     for piece in _read_lines(name, text):
         rows = [
@@ -128,7 +128,7 @@ def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tup
 
 
 def _read_lines(name: str, text: TextIO) -> Iterator[list[tuple[int, str]]]:
-    """Yield lines with their numbers, many at a time, but not many letters."""
+    """Yield lists of numbered lines, limited in lines and characters."""
     piece: list[tuple[int, str]] = []
     letters = 0
     for number, line in enumerate(iter(partial(text.readline, _MAX_LINE_LETTERS), ""), 1):
@@ -153,7 +153,7 @@ class _Types:
         self.least, self.most = _MAX_EXACT_INTEGER, 0
 
     def add(self, column: Array, types: set[type]) -> None:
-        """Add the values of a piece."""
+        """Add the values of a slice."""
         self.types |= types
         if int in types:
             integers = [abs(item) for item in column.tolist() if type(item) is int]
@@ -166,7 +166,7 @@ class _Types:
                 self.has_whole_floats = bool((column == np.rint(column)).any())
 
     def find_cells(self, has_spellings: bool) -> Cells:
-        """Return what is known of the column, and whether it must be read exactly."""
+        """Return the type of the column, and if it must be read again with its original text."""
         has_both = int in self.types and self.has_whole_floats
         types = self.types - {type(None)}
         if types <= {int, float}:
@@ -183,16 +183,16 @@ class _Types:
 
 
 def _may_be_codes(least: int, most: int) -> bool:
-    """Return True for whole numbers of one width, each digit of which may count."""
+    """Return True for whole numbers of one width, which may be codes in which each digit counts."""
     return len(str(least)) == len(str(most)) >= MIN_CODE_DIGITS
 
 
 class _JsonColumns:
-    """Columns of JSON, piece by piece.
+    """Columns of JSON that are built from slices.
 
     Args:
-        is_exact: True if numbers were read as the texts that they are; otherwise a column that is
-            written in several ways must be read again.
+        is_exact: True if numbers were read with their original text. Otherwise, a column in which
+            numbers have several spellings must be read again.
     """
 
     def __init__(self, is_exact: bool) -> None:
@@ -202,8 +202,8 @@ class _JsonColumns:
         self.taken = 0.0
 
     def add(self, name: str, items: list[Any], size: int) -> None:
-        """Add a piece of a column, above which there are `size` rows."""
-        # A name that is new here was missing in all rows before.
+        """Add a slice of a column that comes after `size` earlier rows."""
+        # A new name was missing in all earlier rows.
         nothing = [to_object_array([None] * size)] if size else []
         pieces = self._pieces.setdefault(name, nothing)
         types = set(map(type, items))
@@ -226,7 +226,7 @@ class _JsonColumns:
         settings: Settings,
         is_sparse: bool,
     ) -> Table:
-        """Return the columns as a table; their pieces are given up."""
+        """Return the columns as a table; their slices are released."""
         keys = ("",) if names is None else names
         empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
         dtypes = choose_dtypes(empty, request, settings)
@@ -254,19 +254,19 @@ class _JsonColumns:
 
 
 class _NumberText(str):
-    """A number as it is written."""
+    """A number with its original text."""
 
 
 def _convert_items(
     items: list[Any], requested: Kind | None, dtype: str | None, title: str
 ) -> tuple[Array, Cells]:
-    """Return a column of numbers as they are written, texts and other values, and its kind.
+    """Convert numbers in their original text, texts and other values to a column with a type.
 
     Args:
         items: the values.
-        requested: the kind that was decided before, or None.
-        dtype: the kind that the user asks for, or None.
-        title: what messages call the column.
+        requested: type that was decided before, or None.
+        dtype: type that the user requested, or None.
+        title: name of the column in messages.
     """
     types = set(map(type, items))
     name = requested.name if requested else dtype or ""
@@ -298,12 +298,12 @@ def _convert_items(
 
 
 def _is_word(text: str) -> bool:
-    """Return True for a text that may stand among the numbers of a table, too, such as NA."""
+    """Return True for a text that may occur among the numbers of a table, such as NA."""
     return text.strip() == text != "" and not any(map(str.isdigit, text)) and not is_number(text)
 
 
 def _convert_values(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
-    """Return a column in which each value is what JSON says."""
+    """Return a column in which each value has its JSON type."""
     texts = [item if type(item) is _NumberText else "" for item in items]
     column = _as_column([_convert_numbers(item) for item in items])
     if not any(texts):
@@ -324,7 +324,7 @@ def _read_spellings(data: bytes) -> dict[str, Any]:
 def _has_spellings(lines: Iterable[str]) -> bool:
     """Return True if a number is not written as Python writes its float64.
 
-    A number in a text may count, too: then its file is only read more slowly.
+    A number inside a text may give True as well. The file is then only read more slowly.
     """
     data = "\n".join(lines).encode("utf-8", "replace")
     if b"." not in data and b"e" not in data.lower() and b"-0" not in data:
@@ -336,7 +336,7 @@ def _has_spellings(lines: Iterable[str]) -> bool:
 
 
 def _convert_numbers(value: Any) -> Any:
-    """Return a value of JSON with exact numbers in the place of their texts."""
+    """Return a JSON value in which texts of numbers are replaced by exact numbers."""
     if type(value) is list:
         return [_convert_numbers(item) for item in value]
     if type(value) is dict:
@@ -357,11 +357,11 @@ def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
 
 
 def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
-    """Return the value of a JSON text; an error about another text names file and line."""
-    # The line is known where the text has one.
+    """Parse a JSON text; an error for invalid text names file and line."""
+    # The line is known if the text has only one.
     place = name if "\n" in text else f"line {line} of {name}"
     try:
-        # This is faster where nothing is around the value.
+        # This is faster if nothing surrounds the value.
         value, end = decoder.raw_decode(text) if decoder else (None, 0)
         if end < len(text) or not decoder:
             value = (decoder or _JSON_DECODER).decode(text)
@@ -374,7 +374,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
     except _DuplicateNameError as error:
         text = f"{place} must hold each name once, got {error}"
     except ValueError as error:
-        # Of a number with thousands of digits.
+        # Python raises this for a number with thousands of digits.
         text = f"{place} must be JSON, got {error}"
     except RecursionError:
         text = _describe_depth(name, text, line)
@@ -382,7 +382,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
 
 
 def _find_deep(text: str) -> int | None:
-    """Return the place of the first bracket in JSON that is below too many others."""
+    """Return the position of the first bracket in JSON that is nested too deeply, or None."""
     depth = 0
     if text.count("[") + text.count("{") <= _MAX_DEPTH:
         return None
@@ -401,13 +401,13 @@ def _describe_depth(name: str, text: str, line: int) -> str:
 
 
 class _DuplicateNameError(ValueError):
-    """An object with two values of one name."""
+    """Error for an object with two values of the same name."""
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        # Python would keep the last of them and say nothing.
+        # Python would keep the last of them without an error.
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise _DuplicateNameError(f"{twice!r} twice")
@@ -428,9 +428,9 @@ def _size_in_memory(part: Array) -> float:
 
 
 def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
-    """Return the pieces of a column as one array; the list is emptied.
+    """Join the slices of a column to one array, and empty their list.
 
-    Numbers are floats, as in a table of cells.
+    Numbers become floats, as in a table of cells.
     """
     types = {piece.dtype.kind for piece in pieces}
     if cells.kind.base in ("", "int", "float"):
@@ -448,7 +448,7 @@ def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
 
 
 def _move_pieces(pieces: list[Any], whole: Array) -> None:
-    """Copy pieces into an array; each is given up as soon as it is copied."""
+    """Copy slices into an array; each is released as soon as it is copied."""
     stop = len(whole)
     while pieces:
         piece = pieces.pop()

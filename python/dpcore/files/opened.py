@@ -1,4 +1,4 @@
-"""A file that is opened: its bytes, encoding and SHA-256, and whether memory can hold it."""
+"""Opened files, with their bytes, encoding and SHA-256, and a check of the free memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..errors import choice, invalid, mistyped
 from ..progress import Progress
 
 STDIN: Final = "-"
-"""Stands for standard input in the place of a path."""
+"""Symbol for standard input in place of a path."""
 
 DTYPES: Final = ("number", "whole", "decimal", "text")
-"""Kinds of cells that may be asked for."""
+"""Types of cells that a user may request."""
 HEADERS: Final = ("auto", "yes", "no")
 _BUFFER_BYTES: Final = 2**16
 _PIPE_BYTES: Final = 2**25
@@ -31,26 +31,26 @@ _BYTE_ORDER_MARKS: Final = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Encodings by the byte order marks that files begin with."""
+"""Encodings by the byte order marks at the beginning of files."""
 
 _WORKING_COPIES: Final = 2.0
-"""Memory that an audit needs for outputs, in units of their own: they are shuffled in a copy."""
+"""Memory that an audit needs, in multiples of the outputs: they are shuffled in a copy."""
 
 
 class Settings:
-    """Settings for files of texts.
+    """Settings for text files.
 
     Args:
-        header: "yes", "no", or "auto": found out.
-        sep: what stands between the cells of a CSV file. None is found out.
-        encoding: of texts. None is UTF-8, or what a byte order mark says.
-        bar: shows how much was read, or None.
+        header: "yes", "no", or "auto" to detect a header.
+        sep: separator of the cells of a CSV file. Detected by default.
+        encoding: encoding of texts. Defaults to the byte order mark if there is one, or else UTF-8.
+        bar: progress bar for the bytes that were read, or None.
         dtype: "number", "whole", "decimal" or "text" for the cells of all columns, or a mapping
-            from columns to these; columns that it leaves out have the kind of their cells.
+            from columns to these. The type of other columns follows from their cells.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument is none of the choices.
+        ValueError: if an argument is not one of the choices.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ def _check_encoding(encoding: Any) -> str:
 
 
 class HashedFile(io.RawIOBase):
-    """A file that computes the SHA-256 of the bytes that are read.
+    """File that computes the SHA-256 of the bytes that are read.
 
     Args:
         raw: the file, or standard input.
-        name: what messages call it.
-        size: its bytes, or None where they are not known.
-        bar: moves on by each byte, or None.
+        name: name of the file in messages.
+        size: its size in bytes, or None if it is not known.
+        bar: progress bar that advances with each byte, or None.
     """
 
     def __init__(self, raw: BinaryIO, name: str, size: int | None, bar: Progress | None) -> None:
@@ -111,7 +111,7 @@ class HashedFile(io.RawIOBase):
         self.name, self.size, self.position = name, size, 0
         self._raw, self._bar, self._hash = raw, bar, hashlib.sha256()
         self.encoding = ""
-        # A wrapper that nothing holds would close the file.
+        # A wrapper without a reference would close the file.
         self._opened: list[io.IOBase] = []
         if bar is not None:
             bar.begin(f"reading {name}", size)
@@ -131,13 +131,13 @@ class HashedFile(io.RawIOBase):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the whole file; what was not read yet is read."""
+        """SHA-256 of the whole file. Bytes that were not read yet are read."""
         while self.read(_BUFFER_BYTES):
             pass
         return self._hash.hexdigest()
 
     def open_bytes(self) -> io.BufferedReader[Any]:
-        """Return its bytes, of a gzip file the unpacked ones."""
+        """Open the file as bytes; a gzip file is decompressed."""
         buffered: io.BufferedReader[Any] = io.BufferedReader(self, _BUFFER_BYTES)
         self._opened.append(buffered)
         if buffered.peek(2)[:2] != _GZIP_MAGIC:
@@ -146,7 +146,7 @@ class HashedFile(io.RawIOBase):
         return io.BufferedReader(unpacked, _BUFFER_BYTES)
 
     def open_text(self, encoding: str | None, newline: str | None = None) -> io.TextIOWrapper:
-        """Return its text; without an encoding UTF-8, or what a byte order mark says."""
+        """Open the file as text; without an encoding, a byte order mark or else UTF-8 is used."""
         buffered = self.open_bytes()
         name = self._find_encoding(buffered.peek(4), encoding)
         text = io.TextIOWrapper(buffered, encoding=name, newline=newline)
@@ -154,7 +154,7 @@ class HashedFile(io.RawIOBase):
         return text
 
     def open_utf8(self, encoding: str | None) -> Callable[[int], bytes]:
-        """Return a function that reads text as UTF-8, about so many bytes, or none at the end."""
+        """Return a function that reads about `size` bytes of text as UTF-8, none at the end."""
         buffered = self.open_bytes()
         head = buffered.peek(4)
         name = self._find_encoding(head, encoding)
@@ -174,10 +174,10 @@ class HashedFile(io.RawIOBase):
         return read
 
     def _find_encoding(self, head: bytes, encoding: str | None) -> str:
-        """Return the encoding for a decoder, which leaves a byte order mark out."""
+        """Return the encoding for a decoder, which removes a byte order mark."""
         marks = _BYTE_ORDER_MARKS.items()
         name = next((name for mark, name in marks if head.startswith(mark)), "utf-8")
-        # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
+        # The mark of UTF-8 is not part of the first cell, also if the user names this encoding.
         name = encoding if encoding not in (None, "utf-8") else name
         self.encoding = name.removesuffix("-sig")
         return name
@@ -186,10 +186,10 @@ class HashedFile(io.RawIOBase):
         """Raise an error if memory cannot hold the outputs.
 
         Args:
-            taken: bytes of memory for what was read so far.
+            taken: bytes of memory used for what was read so far.
 
         Raises:
-            MemoryError: if all of the file would need more than there is.
+            MemoryError: if the whole file would need more memory than is free.
         """
         if self.size is not None and self.position:
             whole = taken * max(1.0, self.size / self.position)
@@ -200,9 +200,9 @@ class HashedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
-    """Open a file, or standard input; errors in its bytes become errors that name it.
+    """Open a file, or standard input; errors in its bytes become errors that name the file.
 
-    What can be read once only, such as a pipe, is kept, for a file may be read twice.
+    The bytes of a pipe, which can be read only once, are kept, because a file may be read twice.
     """
     name = "standard input" if str(path) == STDIN else path.name
     with contextlib.ExitStack() as opened:
@@ -237,7 +237,7 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
             text = f"line {line} of {name} must be text in {file.encoding.upper()}, got {wrong!r}"
             raise ValueError(f"{text} (encoding= gives another)") from None
         except UnicodeError as error:
-            # A text in UTF-16 without the mark that says the order of its bytes.
+            # Text in UTF-16 without the mark that states the order of bytes.
             text = f"{name} must be text in {file.encoding.upper()}, got {error}"
             raise ValueError(f"{text} (encoding= gives another)") from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -268,11 +268,11 @@ def _open_standard_input() -> BinaryIO:
 
 
 def read_whole(name: str, read: Callable[[int], Any]) -> list[Any]:
-    """Return all parts of a file; a small packed file may hold more than memory does.
+    """Read all parts of a file; a small compressed file may exceed the memory.
 
     Args:
-        name: what messages call the file.
-        read: returns so many bytes or letters, none at the end.
+        name: name of the file in messages.
+        read: function that returns a given number of bytes or characters, none at the end.
 
     Raises:
         MemoryError: if memory cannot hold the file, as soon as this is known.
@@ -286,15 +286,15 @@ def read_whole(name: str, read: Callable[[int], Any]) -> list[Any]:
 
 
 def require_memory(name: str, size: float, taken: float = 0.0) -> None:
-    """Raise an error if outputs of a size, and their copy, are larger than the free memory.
+    """Raise an error if outputs of a given size, and their copy, exceed the free memory.
 
     Args:
-        name: what the message calls them.
+        name: name of the outputs in the message.
         size: bytes of the outputs.
-        taken: bytes that were taken for them before.
+        taken: bytes that are already used for them.
 
     Raises:
-        MemoryError: if they do not fit.
+        MemoryError: if the outputs do not fit.
     """
     needed, free = _WORKING_COPIES * size - taken, measure_free_memory()
     if free is not None and needed > free:
@@ -303,13 +303,13 @@ def require_memory(name: str, size: float, taken: float = 0.0) -> None:
 
 
 def measure_free_memory() -> float | None:
-    """Return the bytes of memory that are free, or None where the system does not say it."""
+    """Return the number of free bytes of memory, or None if the system does not report it."""
     limits = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         limits.append(1024.0 * int(next(x for x in lines if x.startswith("MemAvail")).split()[1]))
     with contextlib.suppress(OSError, ValueError):
-        # Of a container: "max" where there is no limit.
+        # The limit of a container is "max" if there is no limit.
         group = Path("/sys/fs/cgroup")
         most, used = (
             (group / f"memory.{figure}").read_text("ascii") for figure in ("max", "current")

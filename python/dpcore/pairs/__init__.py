@@ -1,4 +1,4 @@
-"""Pairs of inputs: ready-made ones, neighbour relations, and the search for the pair that leaks."""
+"""Pairs of inputs: ready-made pairs, neighbour relations, and a search for the pair that leaks."""
 
 from .datasets import AddRemove, Records, Replace
 from .differences import NORMS as NORMS
@@ -19,8 +19,8 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the package's own names.
+    """List the public names of the package.
 
-    Names that it imports can be imported from here too, but are not shown.
+    The names that it imports are not listed, but they can be imported from here.
     """
     return [*__all__]

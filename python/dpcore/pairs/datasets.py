@@ -1,4 +1,4 @@
-"""Neighbouring datasets: one record is replaced, or one is added."""
+"""Neighbouring datasets, which differ in one replaced or one added record."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from .text_pairs import Texts
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
-    """The datasets of a fixed number of records, each one of a few values.
+    """Domain of datasets with a fixed number of records, each taken from a list of values.
 
     Args:
-        values: what a record may be: numbers, texts, anything that compares with ``==``.
+        values: possible values of a record. Numbers, texts and all objects that compare with ``==``
+            are allowed.
         dim: number of records, at least 1.
 
     Raises:
@@ -45,19 +46,19 @@ class Records(Record, word="Records"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
-        """Draw a dataset of independent uniform records, as a tuple."""
+        """Draw a dataset of independent, uniformly drawn records, as a tuple."""
         instance("rng", rng, np.random.Generator)
         return tuple(self.values[place] for place in rng.integers(len(self.values), size=self.dim))
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a sequence of `dim` such records."""
+        """Return True if x is a sequence of `dim` records, each equal to one of the values."""
         is_sequence = isinstance(x, Sequence) or (isinstance(x, np.ndarray) and x.ndim > 0)
         if not is_sequence or isinstance(x, str) or len(x) != self.dim:
             return False
         records: Iterable[Any] = x
         if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
             records = x.tolist()
-        # Equal numbers and texts have one hash: only other records are compared one by one.
+        # Equal numbers and texts have equal hashes. Only the remaining records are compared singly.
         try:
             records = set(records) - set(self.values)
         except TypeError:
@@ -68,7 +69,7 @@ class Records(Record, word="Records"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _RecordRelation(Record):
-    """Base class of both relations, with the values that a record may take."""
+    """Base class of `Replace` and `AddRemove`, with the values that a record may take."""
 
     values: tuple[Any, ...] | None = None
 
@@ -80,24 +81,25 @@ class _RecordRelation(Record):
     most: ClassVar[float] = 1
     limit: ClassVar[str]
     replaced: ClassVar[int]
-    """Records that the new one of a neighbour replaces: 1, or 0 where it is added."""
+    """Number of records that the new record of a neighbour replaces: 1, or 0 if it is added."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the two datasets are neighbours of the domain."""
+        """Return True if the two datasets lie in the domain and are neighbours."""
         raise NotImplementedError
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield datasets of one repeated record, then random ones, with one record changed.
+        """Yield pairs that differ in one record: of repeated records first, then random datasets.
 
         Args:
-            domain: where datasets lie.
-            rng: draws datasets and records, without end.
+            domain: domain of the datasets.
+            rng: generator that draws datasets and records.
 
         Returns:
-            An iterator of pairs; of texts with one change in the words of the corpus.
+            An iterator of pairs, without end. For texts, one word of each text is changed, and the
+            words come from the corpus.
 
         Raises:
-            ValueError: if `values` are given for texts, whose words are those of the corpus.
+            ValueError: if `values` are given for texts. The words of texts come from the corpus.
         """
         if isinstance(domain, Texts):
             if self.values is not None:
@@ -117,9 +119,9 @@ class _RecordRelation(Record):
         """Change a record that both datasets share, or the one in which they differ.
 
         Args:
-            pair: where the move starts.
-            domain: where datasets lie.
-            rng: chooses the move.
+            pair: pair from which the move starts.
+            domain: domain of the datasets.
+            rng: generator that chooses the move.
 
         Returns:
             The new pair.
@@ -140,11 +142,11 @@ class _RecordRelation(Record):
         return Pair(x, self._replace_record(x, place, x_prime[place]))
 
     def _replace_record(self, x: Any, place: int, record: Any) -> Any:
-        """Return the neighbour of x that has this record at this place."""
+        """Return the neighbour of x that has the given record at the given place."""
         return _join_records(x, place, place + self.replaced, [record])
 
     def _record(self, domain: Domain, rng: np.random.Generator) -> Any:
-        """Draw a record: one of the values, or one that the domain draws."""
+        """Draw a record: one of the values, or else a record of a dataset that the domain draws."""
         if self.values is not None:
             return self.values[int(rng.integers(len(self.values)))]
         x = domain.draw(rng)
@@ -153,15 +155,15 @@ class _RecordRelation(Record):
 
 @suggest_arguments
 class Replace(_RecordRelation, word="Replace"):
-    """Neighbours that have the same number of records and differ in one of them.
+    """Neighbour relation: same number of records, and exactly one record differs.
 
     Args:
-        values: the records that a search puts in place of another. None takes records of
-            datasets that the domain draws.
+        values: records that a search may put in the place of another record. If None, records come
+            from datasets that the domain draws.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
-        ValueError: if it is empty.
+        ValueError: if `values` is empty.
 
     Source:
         Dwork and Roth (2014), section 2.3; "bounded" in Kifer and Machanavajjhala (2011).
@@ -182,7 +184,7 @@ class Replace(_RecordRelation, word="Replace"):
 
         Raises:
             TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
-            ValueError: if one has more records than the other.
+            ValueError: if the two datasets have different numbers of records.
         """
         first, second = _records_of_pair(pair)
         if len(first) != len(second):
@@ -200,15 +202,17 @@ class Replace(_RecordRelation, word="Replace"):
 
 @suggest_arguments
 class AddRemove(_RecordRelation, word="AddRemove"):
-    """Neighbours, one of which has one additional record at any place, the others in order.
+    """Neighbour relation: one dataset has one additional record, at any place.
+
+    The order of the other records is the same in the two datasets.
 
     Args:
-        values: the records that a search adds. None takes records of datasets that the domain
+        values: records that a search may add. If None, records come from datasets that the domain
             draws.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
-        ValueError: if it is empty.
+        ValueError: if `values` is empty.
 
     Source:
         Dwork and Roth (2014), section 2.3; "unbounded" in Kifer and Machanavajjhala (2011).
@@ -223,7 +227,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     replaced = 0
 
     def apart(self, pair: Pair) -> float:
-        """Count the records to add or remove to turn one dataset into the other; inf beyond 200.
+        """Count the records to add or remove to turn one dataset into the other; inf if above 200.
 
         Raises:
             TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
@@ -231,9 +235,9 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         return added_or_removed(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if one dataset, in the domain, becomes the other by adding one record.
+        """Return True if adding one record turns one dataset, in the domain, into the other.
 
-        The added record belongs to the domain if it may stand in the place of another one.
+        The added record belongs to the domain if it could replace another record there.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
@@ -248,7 +252,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
 
 def _count_words_apart(pair: Pair, relation: Replace | AddRemove) -> float:
-    """Count the words in which two texts differ by a relation; inf if it does not compare them."""
+    """Count the words by which two texts differ under a relation; inf if it cannot compare them."""
     first, second = pair.x.split(), pair.x_prime.split()
     if isinstance(relation, Replace) and len(first) != len(second):
         return math.inf
@@ -276,14 +280,17 @@ def _first_difference(first: Any, second: Any) -> int:
 
 
 def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
-    """Join x up to `stop`, the records, and x from `start` on, in the type of x."""
+    """Join the records of x before `stop`, the given records, and those of x from `start` on.
+
+    The result has the type of x.
+    """
     if not isinstance(x, np.ndarray):
         joined = [*x[:stop], *records, *x[start:]]
         return joined if isinstance(x, list) else tuple(joined)
     array = np.concatenate([x[:stop], *(np.asarray([record]) for record in records), x[start:]])
     if array.dtype == x.dtype:
         return array
-    # A record of another type widens the array only where it must.
+    # A record of another type widens the type of the array only if it has to.
     with np.errstate(invalid="ignore"):
         narrow = array.astype(x.dtype)
     return narrow if np.array_equal(narrow, array) else array
@@ -298,12 +305,12 @@ def _remove_record(x: Any, place: int) -> Any:
 
 
 def _make_constant_dataset(x: Any, record: Any) -> Any:
-    """Make a dataset as long as x that repeats one record."""
+    """Return a dataset of the length of x that repeats one record."""
     return _join_records(x, 0, len(x), [record] * len(x))
 
 
 def input_key(value: Any) -> Hashable:
-    """Return a key of an input: type, shape and bytes of an array, the text of anything else."""
+    """Return a hashable key of an input: type, shape and bytes of an array, or else its repr."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.dtype.str, value.shape, value.tobytes()
     return repr(value)

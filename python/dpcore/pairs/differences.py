@@ -1,4 +1,4 @@
-"""Differences and distances of two inputs: numbers by entry, data sets by record, texts by word."""
+"""Differences and distances of two inputs: numbers by entry, datasets by record, texts by word."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..records import Floats, Pair, frozen_array, pair_of
 from ..suggestions import suggest_arguments
 
 MAX_SHOWN_CHANGES: Final = 8
-"""Entries or records of a pair that are listed with both their values."""
+"""Largest number of changed entries or records that are listed with both values."""
 
 MOST_CHANGES: Final = 200
-"""Added and removed records that are counted; the search costs the square of their number."""
+"""Largest number of added and removed records that is counted. The cost is its square."""
 
 _PLAIN_TYPES: Final = (str, bytes, int, type(None))
 _NUMBER_TYPES: Final = (bool, int, float)
 
 _MAX_EXACT_INTEGER: Final = 2**53
-"""Beyond it a float no longer tells neighbouring integers apart."""
+"""Largest integer up to which float64 represents all integers exactly."""
 
 _MAX_FINGERPRINT_ITEMS: Final = 2**20
 _MAX_FINGERPRINT_BYTES: Final = 2**28
@@ -39,25 +39,25 @@ _DIMENSION_END = 2**60
 
 
 def inputs_equal(first: Any, second: Any) -> bool:
-    """Return True if two inputs are equal: arrays entry by entry, anything else by ``==``.
+    """Return True if two inputs are equal: arrays entry by entry, other objects by ``==``.
 
     NaN equals NaN here, because no mechanism can distinguish the two. Objects that cannot be
-    compared are different.
+    compared count as different.
 
     Args:
         first: any object.
         second: any object.
 
     Returns:
-        True only for inputs that no function of their values distinguishes, except by the sign of
-        a zero or the dtype of an array. 1, 1.0 and True differ.
+        True only for inputs that have equal values. The sign of a zero and the dtype of an array do
+        not count. The numbers 1, 1.0 and True are different.
 
     Example:
         >>> missing = np.array([1.0, np.nan])
         >>> inputs_equal(missing, missing.copy()), inputs_equal([1, "a"], [1, "b"])
         (True, False)
     """
-    # numpy's numbers inside lists are the plain ones.
+    # numpy's scalars inside lists equal the plain Python numbers.
     first, second = (v.item() if isinstance(v, np.generic) else v for v in (first, second))
     if isinstance(first, _NUMBER_TYPES) and isinstance(second, _NUMBER_TYPES):
         alike = first == second or (first != first and second != second)
@@ -76,12 +76,12 @@ def inputs_equal(first: Any, second: Any) -> bool:
         if np.shape(first) != np.shape(second):
             return False
         answer = first == second
-        # A table answers column by column of every column, a tensor in a tensor.
+        # A table returns one result per column, a tensor returns a tensor: reduce twice.
         for _ in range(2):
             answer = answer.all() if hasattr(answer, "all") else answer
         return bool(answer)
     except Exception:
-        # What refuses to be compared has not been shown to be equal.
+        # Objects that cannot be compared have not been shown to be equal.
         return False
 
 
@@ -95,16 +95,17 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
 
 
 def fingerprint_input(value: Any) -> Hashable:
-    """Return a key of an input's content, by which a later change is detected.
+    """Return a key of the content of an input, to detect later changes.
 
-    Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
-    beyond a million items, there is none.
+    The content of lists, mappings, sets, dataclasses, arrays, tensors and frames is read. The
+    result is None for other objects and for inputs with more than a million items.
 
     Args:
-        value: any object; it is not copied, arrays become digests.
+        value: any object. It is not copied. Arrays are replaced by digests.
 
     Returns:
-        Fingerprints of equal inputs are equal, NaN in the same places included.
+        The fingerprint. Equal inputs have equal fingerprints, also if they have NaN in the same
+        places.
 
     Example:
         >>> data = {"a": [1.0, np.nan]}
@@ -116,12 +117,12 @@ def fingerprint_input(value: Any) -> Hashable:
     try:
         return _fingerprint_value(value, [_MAX_FINGERPRINT_ITEMS, _MAX_FINGERPRINT_BYTES])
     except Exception:
-        # What cannot be read has not been seen to change.
+        # A change in an object that cannot be read cannot be detected.
         return None
 
 
 def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
-    """Compute the fingerprint, with the numbers of items and bytes that may still be read."""
+    """Compute the fingerprint; `left` holds the number of items and bytes that may be read."""
     if isinstance(value, float):
         return "nan" if value != value else value
     if isinstance(value, (*_PLAIN_TYPES, complex)):
@@ -162,14 +163,14 @@ def _digest_array(value: Any, left: list[int]) -> Hashable:
 
 
 def list_to_array(value: Any) -> Any:
-    """Return a list or tuple of numbers as a read-only array of its own kind.
+    """Convert a list or tuple of numbers to a read-only array of bool, int64 or float64.
 
     Args:
         value: any object.
 
     Returns:
-        An array of bool, int64 or float64; the value itself if it is not a list or tuple of real
-        numbers, or if no such array holds it exactly.
+        The array. The value itself is returned if it is not a list or tuple of real numbers, or if
+        no such array holds the numbers exactly.
 
     Example:
         >>> list_to_array([1, 2]).dtype, list_to_array((1, 0.5)), list_to_array([2**70])
@@ -191,20 +192,20 @@ def list_to_array(value: Any) -> Any:
 
 
 def pair_to_floats(pair: Pair) -> Pair:
-    """Return the pair with lists of numbers as float64 arrays, as attacks read them."""
+    """Return the pair with lists of numbers converted to float64 arrays, which attacks need."""
     x, x_prime = list_to_floats(pair.x), list_to_floats(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
 
 
 def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
-    """Convert an input to an array of real numbers, a number to one entry; else return None.
+    """Convert an input to an array of real numbers, or return None if it is not numeric.
 
     Args:
-        value: an array, a number, a list or tuple of numbers, or anything that converts to an
+        value: an array, a number, a list or tuple of numbers, or an object that converts to an
             array, such as a tensor.
 
     Returns:
-        The array in its own type, or None.
+        The array in its own type, or None. A single number becomes an array of one entry.
     """
     array = list_to_array(value)
     value = list_to_floats(value) if array is value else array
@@ -216,7 +217,7 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
         return None
     try:
         array = np.asarray(value)
-        # A whole number beyond every integer type.
+        # An integer outside the range of every integer type.
         array = np.asarray(float(value)) if isinstance(value, int) and array.dtype == "O" else array
     except (TypeError, ValueError, RuntimeError, OverflowError):
         return None
@@ -226,14 +227,14 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
 
 
 def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Compute |second - first| of every entry, 0 if both are NaN or the same infinity.
+    """Compute |second - first| for every entry, 0 if both are NaN or the same infinity.
 
     Args:
         first: real numbers.
         second: real numbers of the same shape.
 
     Returns:
-        Float64 of the same shape; integers beyond 2**53 are subtracted before they are rounded.
+        float64 of the same shape. Integers above 2**53 are subtracted first and rounded afterwards.
     """
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds <= set("iu") and not all(map(is_exact_in_float64, (first, second))):
@@ -246,14 +247,17 @@ def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray
 
 
 def is_exact_in_float64(array: npt.NDArray[Any]) -> bool:
-    """Return True if float64 holds these numbers without rounding whole ones."""
+    """Return True if float64 holds all integers of this array without rounding."""
     if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or array.size == 0:
         return True
     return int(array.max()) <= _MAX_EXACT_INTEGER and int(array.min()) >= -_MAX_EXACT_INTEGER
 
 
 def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
-    """Return two inputs as one number per entry of an output, if they are such and differ."""
+    """Return two numeric inputs broadcast to the entries of an output, flattened.
+
+    Return None if an input is not numeric or does not broadcast, or if the two are equal.
+    """
     first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
     if first is None or second is None or np.array_equal(first, second):
         return None
@@ -261,19 +265,19 @@ def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floa
 
 
 def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
-    """Return an input as one number per entry of an output, or None if it does not broadcast."""
+    """Return an input with one number per entry of an output, or None if it does not broadcast."""
     try:
         array = np.asarray(x)
         if array.dtype.kind not in "buif" or not np.isfinite(array).all():
             return None
         return np.broadcast_to(array, shape or (1,)).astype(np.float64).ravel()
     except (TypeError, ValueError, RuntimeError):
-        # Ragged lists, tensors that refuse to be arrays, shapes that do not fit.
+        # Ragged lists, tensors that do not convert to arrays, and shapes that do not match.
         return None
 
 
 def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
-    """Return groups of columns with equal inputs, each with its x_i and x'_i.
+    """Group the columns that have equal inputs; return each group with its x_i and x'_i.
 
     Example:
         >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
@@ -285,14 +289,15 @@ def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tup
 
 
 def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
-    """Read both inputs as data sets; return them with the name of one record.
+    """Split the two inputs into records, and return them with the name of one record.
 
     Args:
-        pair: two lists or tuples (of records), arrays (of rows), numbers (one record each), texts
-            (of words, or of characters where the words agree) or byte strings.
+        pair: two lists or tuples (of records), arrays (of rows), numbers (one record each), byte
+            strings, or texts. Texts are split into words, or into characters if their words are
+            equal.
 
     Returns:
-        (the name of a record, those of x, those of x'), or None for other inputs.
+        A tuple: name of a record, records of x, records of x'. None for other inputs.
 
     Example:
         >>> read_records(Pair("a good film", "a film"))
@@ -325,7 +330,7 @@ def _read_rows(value: Any) -> list[Any] | None:
 
 
 def differing_places(first: Any, second: Any) -> list[int]:
-    """Return the places in which two data sets differ, up to the end of the shorter one.
+    """Return the places at which two datasets differ, up to the end of the shorter one.
 
     Example:
         >>> differing_places(["a", "b", "c"], ["a", "c"])
@@ -338,13 +343,13 @@ def differing_places(first: Any, second: Any) -> list[int]:
         x, x_prime = first[:size], second[:size]
         changed = (x != x_prime) & ((x == x) | (x_prime == x_prime))
         return np.flatnonzero(changed.any(axis=tuple(range(1, x.ndim)))).tolist()
-    # Neighbours share most records as objects: only those that were moved are compared.
+    # Neighbours share most record objects. Only records that are different objects are compared.
     records = enumerate(zip(first, second, strict=False))
     return [place for place, (a, b) in records if a is not b and not inputs_equal(a, b)]
 
 
 def format_changes(pair: Pair) -> str:
-    """Format the entries or records that differ, each with its place, the old and the new value.
+    """Format the entries or records that differ, each with its place and with both values.
 
     Example:
         >>> format_changes(Pair([0, 0, 0], [0, 4, 0]))
@@ -364,7 +369,7 @@ def format_changes(pair: Pair) -> str:
     else:
         front = min([*places, len(x), len(x_prime)])
         rest, rest_prime = x[front:], x_prime[front:]
-        # What follows the last difference is common to both sides.
+        # The records after the last difference are common to both sides.
         back = min([*differing_places(rest[::-1], rest_prime[::-1]), len(rest), len(rest_prime)])
         changes = [f"{unit} {n} removed: {show(x[n])}" for n in range(front, len(x) - back)]
         ends = front, len(x_prime) - back
@@ -375,14 +380,14 @@ def format_changes(pair: Pair) -> str:
 
 
 def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """Count the records to add or remove to turn one data set into the other, in order.
+    """Count the records to add or remove to turn one dataset into the other, in order.
 
     Args:
-        first: a data set.
-        second: another one.
+        first: a dataset.
+        second: another dataset.
 
     Returns:
-        The number, or inf beyond `MOST_CHANGES`.
+        The number of records, or inf if it is above `MOST_CHANGES`.
 
     Source:
         Myers (1986), An O(ND) difference algorithm, the greedy algorithm of section 4.
@@ -410,7 +415,7 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
 
 @suggest_arguments
 def dimension(dim: int) -> int:
-    """Check the number of entries of a vector of float64: at least 1, below 2**60."""
+    """Check the number of entries of a float64 vector, which must be at least 1 and below 2**60."""
     dim = integer("dim", dim, 1)
     if dim >= _DIMENSION_END:
         raise invalid("dim", "below 2**60, the largest vector that can be addressed", dim)
@@ -419,18 +424,18 @@ def dimension(dim: int) -> int:
 
 @suggest_arguments
 def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
-    """Compute the norm of x' - x, summed without loss and without intermediate overflow.
+    """Compute the norm of x' - x, without rounding of partial sums and without overflow in between.
 
     Args:
         pair: two arrays of numbers of equal shape, or two numbers.
         norm: "l1" (sum of absolute differences), "l2" (Euclidean) or "linf" (the largest).
 
     Returns:
-        The distance in the units of the inputs; inf if it is beyond the range of float64.
+        The distance in the units of the inputs; inf if it exceeds the range of float64.
 
     Raises:
         TypeError: if the pair does not hold arrays of real numbers, or `norm` is not a string.
-        ValueError: if the shapes differ or `norm` is none of the three.
+        ValueError: if the shapes differ or `norm` is not one of the three names.
 
     Example:
         >>> pair = Pair([0, 0, 0, 0], [1, 1, 1, 1])
@@ -449,7 +454,7 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
     if norm == "linf":
         return float(apart.max(initial=0.0))
     if norm == "l2":
-        # hypot scales by the largest entry: squares neither overflow nor vanish.
+        # hypot scales by the largest entry, so squares neither overflow nor underflow.
         return math.hypot(*apart.tolist())
     try:
         return math.fsum(apart.tolist())
@@ -459,17 +464,18 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
 
 @suggest_arguments
 def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
-    """Compute the distance of two inputs by every measure that applies to them.
+    """Compute all distances that are defined for two inputs.
 
     Args:
-        pair: two inputs of any kind.
+        pair: two inputs of any type.
 
     Returns:
-        For numbers of equal shape "l1", "l2", "linf" in the units of the inputs, "changed" of
-        "entries". For arrays of two dimensions or more, for arrays of two lengths, for lists,
-        tuples and texts their "unit" (record, word, character, byte), "size"
-        and "size_prime" in that unit, "replaced" where both are equal, and "added_or_removed"
-        (inf beyond 200; not for numbers of equal shape). Empty for inputs of other kinds.
+        A dictionary. For numbers of equal shape, it holds "l1", "l2" and "linf" in the units of the
+        inputs, the number of "entries", and the number of "changed" entries. For arrays of two
+        dimensions or more, arrays of different lengths, lists, tuples and texts, it holds their
+        "unit" (record, word, character or byte), "size" and "size_prime" in that unit, "replaced"
+        if the two sizes are equal, and "added_or_removed". The last is inf if above 200, and is
+        left out for numbers of equal shape. The dictionary is empty for other inputs.
 
     Raises:
         TypeError: if `pair` is not a `Pair`.

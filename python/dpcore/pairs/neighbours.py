@@ -17,19 +17,20 @@ from .differences import Norm, dimension, distance, distances, pair_to_floats
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
-"""Entries that `patterns` changes: one, or all of them."""
+"""Choices for the entries that `patterns` changes: one entry, or all of them."""
 
 SLACK: Final = 1e-9
-"""Relative slack of a distance: a neighbour at the radius may be a rounding beyond it."""
+"""Relative tolerance of a distance. Rounding may put a neighbour slightly beyond the radius."""
 
 _RELATION_METHODS: Final = ("holds", "starts", "move")
 
 _RELATION_EXAMPLES: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
 
 _ENTRY_GAPS: Final = (1 / 3, 1 / 12, 1.0)
-"""Gaps between entries as shares of the domain's width.
+"""Gaps between entries, as shares of the domain's width.
 
-A query that is far from the others decides alone: its tail then shows the whole of its change.
+If one query answer is far from the others, it alone determines the output, and the tail of the
+output then shows its whole change.
 """
 
 _MAX_SHIFT_HALVINGS: Final = 7
@@ -38,7 +39,7 @@ _MAX_SHIFT_HALVINGS: Final = 7
 
 @suggest_arguments
 def zeros_ones(dim: int) -> Pair:
-    """Make the pair of the reconstruction attack: all zeros against all ones.
+    """Return the pair of the reconstruction attack: a vector of zeros and a vector of ones.
 
     Args:
         dim: number of entries, at least 1.
@@ -63,34 +64,37 @@ def zeros_ones(dim: int) -> Pair:
 
 @suggest_arguments
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
-    """List the pairs of query answers that the literature tries, each in one order only.
+    """List the pairs of query answers that the literature uses, each in one order.
 
-    From (1, ..., 1): the first entry one up or one down (`which="one"`, at L1 distance 1); and
-    for `which="all"`, at Linf distance 1, also the first entry up and the others down, the first
-    down and the others up, one half up and the other down, all up, all down, and the halves
-    (1, ..., 0, ...) against (0, ..., 1, ...). An audit chooses which input goes into the
-    numerator, so a pair is not listed twice for its two orders; in few dimensions several
-    patterns are one pair, which is listed once.
+    The first two pairs change the first entry of (1, ..., 1) by one, down or up. Their L1 distance
+    is 1, and `which="one"` returns only these. For `which="all"`, the pairs have Linf distance 1,
+    and six more patterns follow: the first entry up and the others down, the first entry down and
+    the others up, the first half of the entries up and the second half down, all entries up, all
+    entries down, and (1, ..., 0, ...) against (0, ..., 1, ...). An audit chooses which input is in
+    the numerator, so each pair is listed in one order. In low dimensions, several patterns are the
+    same pair, which is listed once.
 
-    Of two pairs at one L1 distance an attack sees most on the one that differs in a single entry:
-    in the example noise a tenth too small (its loss is 1.11 on both) is refuted there, and hardly
-    seen where the distance is spread over 128 entries.
+    Among pairs at the same L1 distance, an attack is most powerful on a pair that differs in a
+    single entry. The example has Laplace noise that is 10 % too small: its loss is 1.11 on both
+    pairs. The audit refutes it on the pair that differs in one entry, but finds hardly any loss if
+    the same distance is spread over 128 entries.
 
     Args:
         dim: number of entries, at least 1.
-        which: "one" if neighbours differ in one entry, "all" if every entry may differ. There
-            is not a default: at a claim about one entry, all of them refute what is private.
+        which: "one" if neighbours differ in one entry, "all" if every entry may differ. There is no
+            default: if a claim is about one entry, the patterns of "all" would refute private
+            mechanisms.
 
     Returns:
         Pairs of float64 vectors: 2 for "one", at most 8 for "all".
 
     Raises:
         TypeError: if `dim` is not an integer or `which` not a string.
-        ValueError: if `dim` is below 1 or `which` neither of the two.
+        ValueError: if `dim` is below 1 or `which` is not one of the two names.
 
     Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018), the categories of their input selector; Bichsel,
-        Steffen, Bogunovic and Vechev (2021) try the same set.
+        Ding, Wang, Wang, Zhang and Kifer (2018), the categories of their input selector. Bichsel,
+        Steffen, Bogunovic and Vechev (2021) use the same patterns.
 
     Example:
         >>> [pair.x_prime.tolist() for pair in patterns(3, "one")]
@@ -131,13 +135,13 @@ class Domain(Protocol):
 
     @property
     def dim(self) -> int:
-        """Entries, or records, of one input."""
+        """Number of entries, or of records, of one input."""
 
     def draw(self, rng: np.random.Generator) -> Any:
         """Draw an input of the set."""
 
     def contains(self, x: Any) -> bool:
-        """Return True if the input belongs to the set."""
+        """Return True if x belongs to the set."""
 
 
 @runtime_checkable
@@ -146,61 +150,63 @@ class Bounded(Domain, Protocol):
 
     @property
     def low(self) -> Any:
-        """The smallest entry of an input, a number or one for each entry."""
+        """Smallest entry of an input: one number, or one number per entry."""
 
     @property
     def high(self) -> Any:
-        """The largest entry of an input, a number or one for each entry."""
+        """Largest entry of an input: one number, or one number per entry."""
 
     def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the input of the set that is nearest to a vector."""
 
 
 class Neighbour(Protocol):
-    """Relation "these two inputs differ by what the privacy claim protects"."""
+    """Neighbour relation: it defines which two inputs a privacy claim must protect."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the inputs are two different neighbours of the domain."""
+        """Return True if the inputs are different, lie in the domain and are neighbours."""
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs to try first, the most promising ones in front; not all need hold."""
+        """Yield the pairs to try first, the most promising first. Some may not be neighbours."""
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Make a pair that differs a little from a given one; it need not hold."""
+        """Return a pair slightly different from a given one. It may not be one of neighbours."""
 
 
 NeighbourArgument = Neighbour | Norm | tuple[Norm, float]
-"""What `neighbour=` takes: a relation, or the norm of a ball, with its radius if that is not 1."""
+"""Type of `neighbour=`: a relation, the name of a norm (radius 1), or a tuple (norm, radius)."""
 
 
 class DomainAttributes:
-    """Attributes that a domain or a relation may carry, each with its value for one that lacks it.
+    """Optional attributes of a domain or a relation, each with its default value.
 
     Attributes:
-        clip: `(x)` -> the nearest member of a domain of vectors.
-        neighbouring: `(x, x_prime)` -> True for two data sets that differ in one record.
+        clip: function `(x)` that returns the nearest member of a domain of vectors.
+        neighbouring: function `(x, x_prime)` that returns True for two datasets that differ in one
+            record.
         radius: size of a ball, or distance of neighbours.
-        low: the smallest entry of a vector.
-        high: the largest entry.
+        low: smallest entry of a vector.
+        high: largest entry of a vector.
         norm: norm of the distance of neighbours.
-        apart: `(pair)` -> the distance of two inputs in the units of `most`.
-        values: the values of a record, a list or tuple.
-        describe_change: `(pair)` -> how two inputs of a domain differ: a kind, ":" and details.
+        apart: function `(pair)` that returns the distance of two inputs, in the units of `most`.
+        values: possible values of a record, a list or tuple.
+        describe_change: function `(pair)` that describes the difference of two inputs as text: a
+            kind, ":" and details.
     """
 
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
 
 
 def domain_attribute(domain: Any, name: str) -> Any:
-    """Return an attribute that a domain or a relation may carry, or its default."""
+    """Return an optional attribute of a domain or a relation, or its default value."""
     return attribute_of(DomainAttributes, domain, name)
 
 
 def domain_of(
     value: Any, name: str = "domain", requirement: str = "a domain with dim, draw and contains"
 ) -> Domain:
-    """Check that a value is a domain, an object and not its class, and return it."""
-    # A class has the methods of its objects, too.
+    """Check that a value is a domain object, not a class, and return it."""
+    # A class has the methods of its instances too, so the protocol alone does not exclude it.
     if isinstance(value, type) or not isinstance(value, Domain):
         raise errors.mistyped(name, requirement, value)
     dimension(value.dim)
@@ -208,10 +214,10 @@ def domain_of(
 
 
 def neighbour_of(value: Any) -> Neighbour:
-    """Return a neighbour relation: an object unchanged, a norm's ball by name or (name, radius).
+    """Return a neighbour relation from a relation object, the name of a norm, or (norm, radius).
 
     Raises:
-        TypeError: if the value is neither, or a class.
+        TypeError: if the value is not one of these, or is a class.
 
     Example:
         >>> neighbour_of("l1"), neighbour_of(("l2", 3.0))
@@ -230,18 +236,19 @@ def neighbour_of(value: Any) -> Neighbour:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
-    """The vectors with all entries between two numbers.
+    """Domain of vectors whose entries all lie between two numbers.
 
     Args:
-        low: smallest entry, finite.
-        high: largest entry, finite and at least `low`.
+        low: smallest allowed entry, finite.
+        high: largest allowed entry, finite and at least `low`.
         dim: number of entries, at least 1.
-        integers: True if entries are whole numbers; `low` and `high` are then whole, too.
+        integers: True if entries are whole numbers. `low` and `high` must then be whole numbers
+            too.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is not finite, `high` is below `low`, or, for integers, one of
-            them is not a whole number of magnitude at most 2**53.
+        ValueError: if a number is not finite or `high` is below `low`. With `integers`, also if a
+            bound is not a whole number of magnitude at most 2**53.
 
     Example:
         >>> box = Box(0, 3, 2, integers=True)
@@ -262,7 +269,7 @@ class Box(Record, word="Box"):
         low = errors.real("low", self.low)
         high = errors.real("high", self.high, low=low)
         for name, value in (("low", low), ("high", high)):
-            # Beyond 2**53 a float no longer tells neighbouring integers apart.
+            # Above 2**53, float64 cannot represent every integer.
             if self.integers and not (value.is_integer() and abs(value) <= 2.0**53):
                 raise errors.invalid(name, "a whole number of magnitude at most 2**53", value)
             object.__setattr__(self, name, value)
@@ -278,7 +285,7 @@ class Box(Record, word="Box"):
         return rng.uniform(self.low, self.high, self.dim)
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a vector of `dim` such entries."""
+        """Return True if x is a vector of `dim` entries that lie between the bounds."""
         try:
             array = errors.vector("x", x, self.dim)
         except (TypeError, ValueError):
@@ -302,7 +309,7 @@ class Box(Record, word="Box"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _NormBall(Record):
-    """Vectors at distance at most `radius` in the class's norm."""
+    """Neighbours at a distance of at most `radius` in the norm of the class."""
 
     radius: float = 1.0
 
@@ -315,35 +322,38 @@ class _NormBall(Record):
 
     @property
     def limit(self) -> str:
-        """Condition of the relation on a pair, in words."""
+        """Condition that the relation puts on a pair, in words."""
         return f"at {self.norm.capitalize()} distance at most {self.radius!r}"
 
     @property
     def most(self) -> float:
-        """The radius, as the largest value of `apart`."""
+        """Largest value of `apart` for neighbours, which is the radius."""
         return self.radius
 
     def apart(self, pair: Pair) -> float:
-        """Compute the distance of the two inputs in the class's norm, in the units of the inputs.
+        """Compute the distance of the inputs in the norm of the class, in the units of the inputs.
 
         Raises:
-            TypeError: if they are not arrays of real numbers.
+            TypeError: if the inputs are not arrays of real numbers.
             ValueError: if their shapes differ.
         """
         return distance(pair, self.norm)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if both inputs lie in the domain and differ by at most `radius`."""
+        """Return True if both inputs lie in the domain, differ, and are at most `radius` apart."""
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
         return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + SLACK)
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield the usual patterns, then changes of mixed signs on level and gapped vectors.
+        """Yield the pairs of `patterns`, then changes of mixed signs, then random pairs.
+
+        The iterator has no end. The vectors that are changed are constant ones and ones with gaps
+        between their entries.
 
         Args:
-            domain: where inputs lie; needs `low`, `high` and `clip`.
-            rng: draws more pairs after these, without end.
+            domain: domain of the inputs, with `low`, `high` and `clip`.
+            rng: generator that draws the random pairs.
 
         Returns:
             An iterator of pairs.
@@ -353,11 +363,11 @@ class _NormBall(Record):
         """
         space = _require_bounded(domain)
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
-            # Clipping also gives them the entries of the domain: integers, say.
+            # Clipping also converts entries to those of the domain, for example to integers.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
         bases, signs = _list_bases(space), _list_directions(space.dim)
         places = itertools.product(range(len(bases)), range(len(signs)))
-        # Those that are early in both lists come first.
+        # Combinations that are early in both lists come first.
         for row, column in sorted(places, key=sum):
             yield self._pair(bases[row], signs[column], space)
         while True:
@@ -365,12 +375,12 @@ class _NormBall(Record):
             yield self._pair(base, rng.choice([-1.0, 0.0, 1.0], space.dim), space)
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Shift, align or turn over some entries: one, those level with it, or all the others.
+        """Shift, equalise or negate some entries: one, those equal to it, all others, or all.
 
         Args:
-            pair: where the move starts.
-            domain: where inputs lie; needs `low`, `high` and `clip`.
-            rng: chooses the move.
+            pair: pair from which the move starts.
+            domain: domain of the inputs, with `low`, `high` and `clip`.
+            rng: generator that chooses the move.
 
         Returns:
             The new pair.
@@ -397,9 +407,9 @@ class _NormBall(Record):
         return self._pair(base, change, space)
 
     def _pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
-        """Make the pair of base and base + change, inside the domain.
+        """Return the pair of base and base + change, clipped to the domain.
 
-        The change is scaled to the radius.
+        The change is first scaled to the radius.
         """
         apart = distance(Pair(np.zeros(change.size), change), self.norm)
         change = change * (self.radius / apart) if apart > 0.0 else change
@@ -407,21 +417,23 @@ class _NormBall(Record):
         x = space.clip(np.clip(base, *room))
         pair = Pair(x, space.clip(x + change))
         if distance(pair, self.norm) > self.radius * (1.0 + SLACK):
-            # Rounding to integers went too far: rounding towards zero cannot.
+            # Rounding to integers exceeded the radius. Rounding towards zero cannot exceed it.
             return Pair(x, space.clip(x + np.trunc(change)))
         return pair
 
 
 @suggest_arguments
 class L1(_NormBall, word="L1"):
-    """Neighbours at distance at most `radius` in the sum of absolute differences.
+    """Neighbour relation: the L1 distance of the inputs is at most `radius`.
+
+    The L1 distance is the sum of absolute differences.
 
     Args:
-        radius: in the units of the inputs, finite and above 0.
+        radius: largest distance, in the units of the inputs, finite and above 0.
 
     Raises:
         TypeError: if `radius` is not a number.
-        ValueError: if it is not finite or not above 0.
+        ValueError: if `radius` is not finite or not above 0.
 
     Source:
         Dwork and Roth (2014), definitions 2.4 and 3.1.
@@ -440,14 +452,14 @@ class L1(_NormBall, word="L1"):
 
 @suggest_arguments
 class L2(_NormBall, word="L2"):
-    """Neighbours at Euclidean distance at most `radius`.
+    """Neighbour relation: the Euclidean distance of the inputs is at most `radius`.
 
     Args:
-        radius: in the units of the inputs, finite and above 0.
+        radius: largest distance, in the units of the inputs, finite and above 0.
 
     Raises:
         TypeError: if `radius` is not a number.
-        ValueError: if it is not finite or not above 0.
+        ValueError: if `radius` is not finite or not above 0.
 
     Source:
         Dwork and Roth (2014), definition 3.8.
@@ -464,17 +476,17 @@ class L2(_NormBall, word="L2"):
 
 @suggest_arguments
 class Linf(_NormBall, word="Linf"):
-    """Neighbours that differ by at most `radius` in every entry.
+    """Neighbour relation: the inputs differ by at most `radius` in every entry.
 
     Args:
-        radius: in the units of the inputs, finite and above 0.
+        radius: largest difference, in the units of the inputs, finite and above 0.
 
     Raises:
         TypeError: if `radius` is not a number.
-        ValueError: if it is not finite or not above 0.
+        ValueError: if `radius` is not finite or not above 0.
 
     Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018): one record changes the answer to each of several
+        Ding, Wang, Wang, Zhang and Kifer (2018). One record changes the answer to each of several
         counting queries by at most 1.
 
     Example:
@@ -488,7 +500,7 @@ class Linf(_NormBall, word="Linf"):
 
 
 NORM_BALLS: Final[dict[str, type[_NormBall]]] = {"l1": L1, "l2": L2, "linf": Linf}
-"""The relations that are balls of a norm, by its name."""
+"""Relations that are balls of a norm, by the name of the norm."""
 
 
 def _require_bounded(domain: Domain) -> Bounded:
@@ -498,7 +510,7 @@ def _require_bounded(domain: Domain) -> Bounded:
 
 
 def _list_directions(dim: int) -> list[Floats]:
-    """List directions of change: one entry, all, halves, one against the rest, alternating."""
+    """List directions of change: one entry, all entries, half of them, and mixed signs."""
     place = np.arange(dim)
     first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
     ones = np.ones(dim)
@@ -510,7 +522,10 @@ def _list_directions(dim: int) -> list[Floats]:
 
 
 def _list_bases(space: Bounded) -> list[Floats]:
-    """List vectors to change: constant ones, one entry below or above the others, two halves."""
+    """List vectors to change: constant vectors, and vectors with two levels of entries.
+
+    The entries at the second level are the first entry, the last entry, or the first half.
+    """
     low, high = (
         np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
         for end in (space.low, space.high)
@@ -520,7 +535,7 @@ def _list_bases(space: Bounded) -> list[Floats]:
     bases = [middle]
     for gap in _ENTRY_GAPS:
         for part in (place == 0, place == space.dim - 1, place < (space.dim + 1) // 2):
-            # Half the gap each way keeps both sides of a full gap inside the domain.
+            # Half of the gap in each direction keeps both levels inside the domain for a full gap.
             bases += [middle + gap * width * (0.5 - part), middle + gap * width * (part - 0.5)]
     bases += [np.zeros(space.dim), np.ones(space.dim), low.copy(), high.copy()]
     clipped = [np.asarray(space.clip(base), dtype=np.float64) for base in bases]
@@ -528,7 +543,7 @@ def _list_bases(space: Bounded) -> list[Floats]:
 
 
 def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Choose the entries that a move changes."""
+    """Choose the entries that a move changes, as a mask."""
     place = int(rng.integers(base.size))
     alone = np.arange(base.size) == place
     others = ~alone if base.size > 1 else alone
@@ -538,7 +553,7 @@ def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt
 
 
 class _AnyInput:
-    """The domain of all inputs, for a relation that knows no measure but `holds`."""
+    """Domain of all inputs, for relations that have no distance `apart`, only `holds`."""
 
     dim = 1
 
@@ -558,22 +573,22 @@ def format_neighbour(neighbour: Any) -> str:
         'L1(radius=2.0)'
     """
     shown = repr(neighbour)
-    # An address differs from run to run.
+    # The address of an object differs between runs.
     return type(neighbour).__qualname__ if " object at 0x" in shown else shown
 
 
 def refuse_farther(pair: Pair, neighbour: Any) -> None:
-    """Refuse a pair that a relation does not call neighbours; two equal inputs pass.
+    """Raise an error if a pair is not a pair of neighbours; two equal inputs pass.
 
     Args:
         pair: the two inputs.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation; its
-            `holds` is called with a domain that contains everything.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or a custom relation, whose `holds`
+            is called with a domain that contains all inputs.
 
     Raises:
-        TypeError: if `neighbour` is not a relation, or one of inputs of another kind.
-        ValueError: if the inputs are farther apart than neighbours are; the message has both
-            distances.
+        TypeError: if `neighbour` is not a relation, or cannot compare inputs of this type.
+        ValueError: if the distance of the inputs is larger than the relation allows. The message
+            states both distances.
 
     Example:
         >>> from dpcore.pairs import L1
@@ -590,7 +605,7 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
             )
         return
     apart = relation.apart(pair)
-    # Written so that NaN is refused, too.
+    # This form of the comparison also refuses NaN.
     if not apart <= relation.most * (1.0 + SLACK):
         shown = format_neighbour(relation)
         error = errors.invalid("pair", f"{relation.limit} (neighbour={shown})", apart)

@@ -1,4 +1,4 @@
-"""The search for the pair that leaks most: pilots on many pairs, larger ones on the best."""
+"""Search for the pair that leaks most: small pilots on many pairs, larger ones on the best."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbou
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
-"""Pairs in a late round: half of them survivors, half new ones."""
+"""Smallest number of pairs in a late round. Half of them are kept pairs, half are new."""
 
 _TRIES_PER_PAIR = 20
-"""Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
+"""Number of moves or draws per requested pair, before a search treats the domain as exhausted."""
 
 
 _MIN_ROUNDS_BUDGET = 1000
-"""Pilot draws per side from which a search in texts takes several rounds."""
+"""Pilot draws per side above which a search in texts has several rounds."""
 
 
 @suggest_arguments
@@ -34,16 +34,16 @@ _MIN_ROUNDS_BUDGET = 1000
 class Search(Record, word="Search"):
     """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
 
-    It holds no state and draws no outputs. `drive` runs it; an auditor that keeps its own order
-    of things calls `start`, `propose` and `schedule` itself.
+    The plan holds no state and draws no outputs. `drive` runs it. An auditor with its own order of
+    steps can call `start`, `propose` and `schedule` directly.
 
     Args:
-        domain: where inputs lie.
-        neighbour: which of them are neighbours.
-        rounds: rounds of pilots, at least 1.
-        budget: pilot draws on each side, all pairs and rounds together.
-        candidates: pairs in the first round, at least 1.
-        seconds: time that it may take, or None; see `search`.
+        domain: domain of the inputs.
+        neighbour: neighbour relation of the inputs.
+        rounds: number of rounds of pilots, at least 1.
+        budget: pilot draws per side, in total over all pairs and rounds.
+        candidates: number of pairs in the first round, at least 1.
+        seconds: time limit of the search, or None for no limit; see `search`.
     """
 
     domain: Domain
@@ -68,9 +68,10 @@ class Search(Record, word="Search"):
             raise invalid("budget", requirement, self.budget)
 
     def schedule(self) -> tuple[tuple[int, int], ...]:
-        """List for each round the number of pairs and the pilot draws per side for each pair.
+        """Return, for each round, the number of pairs and the pilot draws per side of each pair.
 
-        The number of pairs halves from round to round, and every round costs the same.
+        The number of pairs is halved after each round, down to 8. Every round has the same total
+        number of draws.
 
         Example:
             >>> from dpcore.pairs import L1, Box
@@ -85,10 +86,10 @@ class Search(Record, word="Search"):
         """List the pairs of the first round.
 
         Args:
-            rng: chooses among the combinations and draws the random ones.
+            rng: generator that chooses combinations and draws the random pairs.
 
         Returns:
-            At most `candidates` distinct neighbours of the domain.
+            At most `candidates` distinct pairs of neighbours.
 
         Raises:
             TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
@@ -110,16 +111,16 @@ class Search(Record, word="Search"):
         most: int = _MIN_ROUND_PAIRS // 2,
         known: Iterable[Pair] = (),
     ) -> list[Pair]:
-        """Propose new pairs around the best ones so far.
+        """Propose new pairs that are similar to the best pairs so far.
 
         Args:
-            best: pairs and their merits, the best first; earlier ones are moved more often.
-            rng: chooses pairs and moves.
-            most: how many proposals are wanted.
-            known: pairs that have been tried, besides those in `best`.
+            best: pairs and their merits, the best first. Pairs at the front are moved more often.
+            rng: generator that chooses pairs and moves.
+            most: largest number of proposals.
+            known: pairs that have been tried, in addition to those in `best`.
 
         Returns:
-            At most `most` neighbours of the domain, none of them known.
+            At most `most` pairs of neighbours, without pairs that have been tried.
 
         Raises:
             TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
@@ -135,15 +136,18 @@ class Search(Record, word="Search"):
         self, best: Sequence[tuple[Pair, float]], rng: np.random.Generator, tries: int
     ) -> Iterator[Pair]:
         for _ in range(tries):
-            # The smaller of two ranks: the best pair gets most of the moves.
+            # The smaller of two random ranks is used, so the best pair gets most of the moves.
             pair = best[rng.integers(len(best), size=2).min()][0]
-            # One move climbs; now and then two at once leave a ridge.
+            # One move climbs. Sometimes two moves at once are made, which can leave a ridge.
             for _ in range(1 + int(rng.integers(3) == 0)):
                 pair = self.neighbour.move(pair, self.domain, rng)
             yield pair
 
     def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
-        """Return the first pairs that are neighbours and not a repetition, in either order."""
+        """Return the first `most` pairs that are neighbours and differ from the tried ones.
+
+        A pair in the other order counts as the same pair.
+        """
         keys = {_pair_key(pair) for pair in tried}
         distinct: list[Pair] = []
         for pair in pairs:
@@ -157,16 +161,17 @@ class Search(Record, word="Search"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Searched(Record, word="Searched"):
-    """Cost of a search; it does not contain the pair that was found.
+    """Cost of a search. It does not contain the best pair.
 
     Args:
-        evaluations: pilots that were compared, of new pairs and again of good ones.
-        finished: rounds that came to their end.
-        rounds: rounds of the plan.
-        seconds: time that the search might take, or None.
-        ended: True if that time ended it.
-        change: of texts, the kind of the change that was found, and its words; else empty.
-        tried: of texts, how many pairs of each kind of change were compared; else empty.
+        evaluations: number of evaluated pilots. A pair that is evaluated in two rounds counts
+            twice.
+        finished: number of completed rounds.
+        rounds: number of planned rounds.
+        seconds: time limit of the search, or None.
+        ended: True if the time limit ended the search.
+        change: for texts, the kind of change in the best pair, and its words; otherwise empty.
+        tried: for texts, the number of compared pairs of each kind of change; otherwise empty.
     """
 
     evaluations: int
@@ -200,38 +205,38 @@ def search(
 ) -> Search:
     """Plan a search for the pair of neighbours on which a mechanism leaks most.
 
-    It starts from the usual patterns, changes of mixed signs, gaps between entries and random
-    pairs; each round keeps the better half, moves entries of the best, and doubles the pilots
-    until few pairs are left. Whatever it finds was chosen on pilot draws: the audit counts that
-    one pair on fresh draws, so a search has no cost in confidence.
+    The search starts from the pairs of `patterns`, changes of mixed signs, gaps between entries and
+    random pairs. Each round keeps the better half, moves entries of the best pairs, and doubles the
+    pilots until few pairs are left. The search chooses its pair from pilot draws. The audit then
+    counts only that pair on fresh draws, so the search does not reduce the confidence.
 
     Args:
-        domain: where inputs lie, such as `Box(low, high, dim)` or `Texts(corpus)`.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or an own relation. None
-            is possible for `Texts` only, and stands for `Replace()`: one word of the vocabulary
-            in place of another.
-        rounds: rounds of pilots, at least 1. Defaults to 8; for `Texts` to 3, or to 1 for a
-            budget below 1,000.
-        budget: pilot draws on each side, all pairs and rounds together. Defaults to 10**7, and to
+        domain: domain of the inputs, such as `Box(low, high, dim)` or `Texts(corpus)`.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or a custom relation.
+            None is allowed only for `Texts` and means `Replace()`: one word is replaced by another
+            word of the vocabulary.
+        rounds: number of rounds of pilots, at least 1. Defaults to 8. For `Texts` it defaults to 3,
+            or to 1 if the budget is below 1,000.
+        budget: pilot draws per side, in total over all pairs and rounds. Defaults to 10**7, and to
             10**4 for `Texts`.
-        candidates: pairs in the first round, at least 1. Defaults to 64; for `Texts` to 24, or to
-            6 for a budget below 1,000.
-        seconds: time that the search may take. The first pilot is finished whatever it takes
-            (`budget / (rounds x candidates)` draws per side: give a smaller `budget` where a draw
-            is slow), and none begins that would probably end too late. How far it comes depends
-            on the machine: `Audit.searched` says it, and `Audit.pair` repeats the audit
-            without a search. None takes the time that `budget` draws take.
+        candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts` it
+            defaults to 24, or to 6 if the budget is below 1,000.
+        seconds: time limit of the search. Defaults to no limit. The first pilot (`budget / (rounds
+            x candidates)` draws per side) always runs to its end, so give a smaller `budget` if a
+            draw is slow. A later pilot is not started if it would probably end after the limit. The
+            number of pilots depends on the speed of the machine: `Audit.searched` states it, and
+            `Audit.pair` repeats the audit without a search.
 
     Returns:
         The plan.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or `budget` below `rounds` x `candidates`.
+        ValueError: if a number is out of range, or `budget` is below `rounds` x `candidates`.
 
     Source:
-        Jamieson and Talwalkar (2016) for successive halving; Bichsel, Gehr, Drachsler-Cohen,
-        Tsankov and Vechev (2018) for searching the neighbours by a mechanism's own outputs.
+        Jamieson and Talwalkar (2016) for successive halving. Bichsel, Gehr, Drachsler-Cohen,
+        Tsankov and Vechev (2018) for a search of neighbours that uses the outputs of the mechanism.
 
     Example:
         >>> from dpcore.pairs import Box, Linf
@@ -244,7 +249,7 @@ def search(
     if neighbour is None and is_text:
         neighbour = Replace()
     draws = count("budget", (10**4 if is_text else 10**7) if budget is None else budget)
-    # A small budget is one pair of each kind of change: fewer draws do not show one that leaks.
+    # A small budget tries one pair per kind of change: fewer draws per pair do not show a leak.
     usual = (8, 64)
     if is_text:
         usual = (3, 4 * len(CHANGES)) if draws >= _MIN_ROUNDS_BUDGET else (1, len(CHANGES))
@@ -255,23 +260,26 @@ def search(
 
 @suggest_arguments
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
-    """Run a search: evaluate the pairs of every round, keep the better half, propose new ones.
+    """Run a search: evaluate the pairs of every round, keep the better half, propose new pairs.
 
-    Only merits of the same round, found on pilots of the same size, are compared, and survivors
-    are evaluated anew: a lucky pilot does not carry a pair to the end.
+    Only merits of the same round are compared, because its pilots have equal sizes. Kept pairs are
+    evaluated again in the next round, so one lucky pilot does not keep a pair until the end.
 
     Args:
-        plan: the search.
-        evaluate: `(pair, size) -> merit`: what `size` pilot draws per side promise of a pair,
-            such as the bound that an audit would certify; larger is better, never NaN.
-        rng: chooses pairs and moves; the result is a function of it and of the merits.
+        plan: plan of the search.
+        evaluate: function `(pair, size)` that returns the merit of a pair from `size` pilot draws
+            per side, such as the bound that an audit would certify. Larger is better; NaN is not
+            allowed.
+        rng: generator that chooses pairs and moves. The result depends only on `rng` and the
+            merits.
 
     Returns:
         The best pair of the last round.
 
     Raises:
-        TypeError: if `plan` is not a `Search`, `evaluate` not callable or `rng` not a Generator.
-        ValueError: if a merit is not a number, or the domain holds no neighbours.
+        TypeError: if `plan` is not a `Search`, `evaluate` is not callable or `rng` is not a
+            Generator.
+        ValueError: if a merit is not a number, or the domain contains no neighbours.
 
     Example:
         >>> from dpcore.pairs import L1, Box, distance
@@ -290,17 +298,18 @@ def explore(
     rng: np.random.Generator,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Pair, Searched]:
-    """Run a search as `drive` does, and return its cost too.
+    """Run a search as `drive` does, and also return its cost.
 
     Args:
-        plan: the search.
+        plan: plan of the search.
         evaluate: as for `drive`.
-        rng: as for `drive`; the pair is a function of it, of the merits and of how many pairs
-            were evaluated, the only figure that depends on the clock.
-        clock: seconds, read where `plan.seconds` is given.
+        rng: as for `drive`. The pair depends only on `rng`, the merits and the number of evaluated
+            pairs. Only that number depends on the clock.
+        clock: function that returns the time in seconds. It is called only if `plan.seconds` is
+            given.
 
     Returns:
-        The best pair of the last round begun, and the course of the search.
+        The best pair of the last round that evaluated a pair, and the cost of the search.
 
     Raises:
         TypeError: as for `drive`.
@@ -349,9 +358,9 @@ def explore(
 
 
 def _describe_changes(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
-    """Describe the change of a pair, and count the kinds of changes that were compared.
+    """Describe the change of a pair, and count the compared pairs of each kind of change.
 
-    Both are empty for a domain that does not describe changes.
+    Both texts are empty if the domain does not describe changes.
     """
     describe = domain_attribute(domain, "describe_change")
     if describe is None:
@@ -363,7 +372,7 @@ def _describe_changes(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> t
 
 
 class _SearchTimer:
-    """Time limit of a search: no pilot begins that would probably end too late."""
+    """Time limit of a search. A pilot does not start if it would probably end after the limit."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
@@ -371,7 +380,7 @@ class _SearchTimer:
         self._each = 0.0
 
     def ends_before(self, size: int) -> bool:
-        """Return True if the time ends before a pilot of that size; never before the first one."""
+        """Return True if a pilot of this size would end too late; always False before the first."""
         if self._seconds is None or self._last == self._begun:
             return False
         return self._last - self._begun + size * self._each > self._seconds
@@ -394,5 +403,5 @@ def _check_merit(value: float) -> float:
 
 
 def _pair_key(pair: Pair) -> frozenset[object]:
-    # An audit chooses the side in the numerator: both orders are one pair.
+    # An audit chooses the input in the numerator, so both orders are the same pair.
     return frozenset((input_key(pair.x), input_key(pair.x_prime)))

@@ -30,22 +30,24 @@ _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts(Shown):
-    """The texts of a corpus, and changes of one word in them, as a domain of `pairs.search`.
+    """Domain of texts of a corpus and of texts with one changed word, for `pairs.search`.
 
-    A number is a word with a digit. A name begins with a capital letter inside a sentence, and
-    the corpus never has it in lower case. A rare word is as seldom as the rarest one. A change
-    exchanges a number, a name, a rare word or another word for one of the same kind, a negation
-    for a word, or capital letters for small ones. It also inserts or removes a negation, where
-    neighbours may differ in length.
+    A number is a word with a digit. A name begins with a capital letter inside a sentence and never
+    occurs in lower case in the corpus. A rare word has the smallest frequency that occurs in the
+    corpus. A change replaces a number, a name, a rare word or another word by a word of the same
+    kind, replaces a word by a negation, or changes the case of letters. If neighbours may differ in
+    length, a change can also insert or remove a negation.
 
     Args:
-        corpus: the texts: a list of strings, or an object with `texts`, such as a `text.Corpus`.
-        negations: words that negate, in lower case. Words that end in "n't" always do.
-        progress: a bar while the texts are read: True, False, or None (where somebody is looking).
+        corpus: the texts: a list of strings, or an object with an attribute `texts`, such as a
+            `text.Corpus`.
+        negations: words that negate, in lower case. Words that end in "n't" are always negations.
+        progress: True to show a progress bar while the texts are read. Defaults to None: the bar is
+            shown in an interactive terminal.
 
     Raises:
         TypeError: if the corpus is one string, or a text or a negation is not a string.
-        ValueError: if no text is given, or one is empty.
+        ValueError: if the corpus has no text, or a text is empty.
 
     Example:
         >>> texts = Texts(["take 7 pills a day", "Anna takes 12 pills", "she met Anna and Karl"])
@@ -66,7 +68,7 @@ class Texts(Shown):
     _rows: dict[str, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read the words of all texts, and where each kind of change is possible."""
+        """Read the words of all texts, and find the places of each kind of change."""
         corpus = self.corpus.texts if has_all(self.corpus, "texts") else self.corpus
         texts = _check_texts("corpus", corpus)
         set_fields(self, texts=texts, negations=_check_texts("negations", self.negations))
@@ -79,7 +81,7 @@ class Texts(Shown):
             names = {name for name in names if name.lower() not in counts}
             kinds = {word: self._name_kind(word, names) for word in counts}
             numbers = {counts[word] for word, kind in kinds.items() if kind == "word"}
-            # Where all words are equally frequent, none is rare.
+            # If all words have the same frequency, no word is rare.
             rarest = min(numbers) if len(numbers) > 1 else 0
             for word, kind in kinds.items():
                 if kind == "word" and counts[word] == rarest:
@@ -88,7 +90,8 @@ class Texts(Shown):
             forms = Counter(word.lower() for word in counts)
             words["capital letters"] = [word for word in counts if forms[word.lower()] > 1]
             plain = words["rare word"] + words["word"]
-            # Without a negation one is put in; without two forms of a word one is made.
+            # Without a negation in the corpus one is inserted; without two forms of a word one is
+            # made.
             places = {kind: frozenset(words[kind] or plain) for kind in CHANGES}
             places |= {kind: frozenset(words[kind]) for kind in ("number", "name")}
             places["rare word"] = frozenset(plain if words["rare word"] else ())
@@ -104,12 +107,12 @@ class Texts(Shown):
         set_fields(self, _kinds=kinds, _words=words, _places=places, _rows=rows)
 
     def __repr__(self) -> str:
-        """Return the number of texts; the texts may be private."""
+        """Return the number of texts. The texts are not shown, because they may be private."""
         return f"Texts({len(self.texts):,} texts, {len(self._kinds):,} words)"
 
     @property
     def dim(self) -> int:
-        """Words of the longest text, at least 1."""
+        """Number of words of the longest text, at least 1."""
         return max(1, *(len(_WORD.findall(text)) for text in self.texts))
 
     def draw(self, rng: np.random.Generator) -> str:
@@ -118,25 +121,25 @@ class Texts(Shown):
         return self.texts[int(rng.integers(len(self.texts)))]
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a text whose words are all in the vocabulary of the corpus."""
+        """Return True if x is a text and all its words are in the vocabulary of the corpus."""
         is_text = isinstance(x, str) and bool(x.strip())
         return is_text and all(word in self._kinds for word in _WORD.findall(x))
 
     def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield changes of each kind in turn, without end; not all are neighbours."""
+        """Yield changes of each kind in turn, without end. Some may not be neighbours."""
         for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
 
     def change(self, kind: str, rng: np.random.Generator) -> Pair:
-        """Draw a text and change it.
+        """Draw a text and change one word in it.
 
         Args:
-            kind: kind of the change, one of those in the class's description.
-            rng: chooses text, place and change.
+            kind: kind of the change, one of `CHANGES`, which the description of the class explains.
+            rng: generator that chooses text, place and change.
 
         Returns:
-            The text and the changed one. They are equal where the corpus has no other word of
-            this kind.
+            The text and the changed text. They are equal if the corpus has no other word of this
+            kind.
 
         Raises:
             ValueError: if no text has a place for this change.
@@ -157,11 +160,11 @@ class Texts(Shown):
         return Pair(text, text[:start] + new + text[end:])
 
     def move(self, pair: Pair, rng: np.random.Generator) -> Pair:
-        """Draw another change of the kind of a pair."""
+        """Draw another change of the same kind as the change in a pair."""
         return self.change(self.describe_change(pair).partition(":")[0], rng)
 
     def describe_change(self, pair: Pair) -> str:
-        """Describe in which words two texts differ, and the kind of the change."""
+        """Describe the kind of the change between two texts, and the words that differ."""
         first, second = _cut_common(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
         first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
         kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
@@ -174,7 +177,7 @@ class Texts(Shown):
         return f"{kind}: {after!r} for {before!r}"
 
     def _draw_word(self, kind: str, word: str, rng: np.random.Generator) -> str:
-        """Draw a word to put in the place of another one."""
+        """Draw a word that replaces a given one."""
         if kind == "capital letters":
             forms = {word.lower(), word.upper(), word.capitalize()} - {word}
             pool = sorted(forms & self._kinds.keys() or forms)
@@ -185,11 +188,11 @@ class Texts(Shown):
         if not pool:
             return word
         place = int(rng.integers(len(pool)))
-        # The next one, where the word itself is drawn.
+        # If the word itself is drawn, the next word is taken.
         return pool[place] if pool[place] != word else pool[(place + 1) % len(pool)]
 
     def _name_kind(self, word: str, names: Iterable[str]) -> str:
-        """Name the kind of a word; a rare one is a word here."""
+        """Return the kind of a word; rare words have the kind "word" here."""
         if any(letter.isdigit() for letter in word):
             return "number"
         if word.lower() in self.negations or word.lower().endswith(("n't", "n\u2019t")):
@@ -200,9 +203,9 @@ class Texts(Shown):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AnyTexts(Record, word="AnyTexts"):
-    """The relation in which any two texts are neighbours, of any words and lengths.
+    """Neighbour relation in which any two different texts are neighbours.
 
-    A search in `Texts` takes changes of one word, and negations that are inserted or removed.
+    A search in `Texts` changes one word, or inserts or removes a negation.
 
     Example:
         >>> AnyTexts().holds(Pair("no fever", "a fever and a cough"), Texts(["a fever"]))
@@ -210,13 +213,13 @@ class AnyTexts(Record, word="AnyTexts"):
     """
 
     def holds(self, pair: Pair, domain: Any) -> bool:
-        """Return True if both inputs are texts, and differ."""
+        """Return True if both inputs are texts that are not empty, and they differ."""
         texts = pair.x, pair.x_prime
         is_texts = all(isinstance(text, str) and text.strip() for text in texts)
         return is_texts and texts[0] != texts[1]
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield changes of the domain's texts."""
+        """Yield pairs with one change, as `Texts.starts` does."""
         return instance("domain", domain, Texts).starts(rng)
 
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
@@ -232,7 +235,7 @@ def _find_names(text: str) -> set[str]:
 
 
 def _cut_common(first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
-    """Cut off the words that two lists begin with together."""
+    """Remove the words that two lists share at their beginning."""
     shared = zip(first, second, strict=False)
     length = sum(1 for _ in itertools.takewhile(lambda words: words[0] == words[1], shared))
     return first[length:], second[length:]

@@ -1,1 +1,1 @@
-"""The audit of recorded outputs: of independent runs, or of the canaries of one run."""
+"""Audit of recorded outputs: outputs of independent runs, or canary scores of one run."""

@@ -1,23 +1,27 @@
-"""Recorded outputs of independent runs: counts on unseen rows, and doubts of independence.
+"""Audit of recorded outputs of independent runs, with checks for dependent rows.
 
-The rows are shuffled and cut: an event is chosen on one part and counted on the other. Repetitions,
-order, and sides that go together contradict independence. All checks together alarm on independent
-rows, in random or in sorted order, with probability below 1e-6:
+The rows are shuffled and divided: an event is chosen on one part and counted on the other part.
+Repeated rows, an ordered file, and sides that correlate row by row contradict independence. On
+independent rows, in random or in sorted order, all checks together give a false alarm with
+probability below 1e-6:
 
-- *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
-  values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
-  copies that vary too little are reported at 1e-9 (equal probabilities vary least).
-- *Repetition.* More than twice as many pairs of equal rows on one side as pairs at the most
-  frequent of small distances, by seven standard deviations of Poisson numbers. A smooth law on a
-  grid of any step has about as many of both. Values that have unequal probabilities without a grid,
-  or that the other side meets more often than their neighbours, belong to a law: with loss at most
-  epsilon it meets them e^-epsilon times as often, so that it misses 60 expected meetings with
-  probability exp(-60/e) = 3e-10 at epsilon 1. A generator with few states is not distinguished
-  from resampled rows, and no bound holds for it either.
-- *Neighbours.* Ranks of neighbouring rows that go together by seven standard deviations of a random
-  order (3e-12 a column) while about half of the steps fall: a sorted file falls never or always.
-- *Pairs.* Row i of one side against row i of the other: seven standard deviations of a random
-  permutation, 3e-12 for each column (64 at most) and for the event.
+- *Evenness.* Independent draws give each value a random number of copies. All of at least 30 values
+  have even (or threefold, ...) numbers of copies with probability below 2^-29. Numbers of copies
+  that vary too little are reported at a p-value of 1e-9. The test assumes equal probabilities,
+  because these give the smallest variance.
+- *Repetition.* There are more than twice as many pairs of equal rows on one side as pairs at the
+  most frequent small distance. The excess must also be seven standard deviations of Poisson
+  numbers. A smooth law on a grid has about as many pairs of each type. Repeated values are accepted
+  as part of the law in two cases: if their probabilities are unequal and there is no grid, or if
+  the other side matches them more often than their neighbours. If the loss is at most epsilon, the
+  other side has the same values e^-epsilon times as often or more. It then has no match, where 60
+  are expected, with probability exp(-60/e) = 3e-10 at epsilon 1. A generator with few states cannot
+  be distinguished from resampled rows, and no bound holds for it either.
+- *Neighbours.* The ranks of neighbouring rows correlate by seven standard deviations of a random
+  order (3e-12 per column), while about half of the steps go down. In a sorted file, no step or
+  every step goes down.
+- *Pairs.* Row i of one side correlates with row i of the other side by seven standard deviations of
+  a random permutation. The probability is 3e-12 for each column (at most 64) and for the event.
 """
 
 from __future__ import annotations
@@ -62,44 +66,44 @@ Codes = npt.NDArray[np.uint64]
 
 _SIDE_NAMES: Final = ("outputs", "outputs_prime")
 _MIN_SIDE_ROWS: Final = 4
-"""Rows on each side: to fit, to choose, and two to count."""
+"""Smallest number of rows per side: one to fit, one to choose, and two to count."""
 
 _SHUFFLE_STREAM: Final = 17
-"""Names the streams of shuffles: with the side two numbers, where those of draws have three."""
+"""Key of the random streams for shuffles. With the side it has two numbers; draws use three."""
 
 _GROUP_ROW_STREAM: Final = 19
-"""Names the streams that draw one row of each group."""
+"""Key of the random streams that draw one row of each group."""
 
 _MIN_DISTINCT_VALUES: Final = 30
 """Smallest number of distinct values that is tested. All 30 have even numbers of copies with
 probability below 2^-29."""
 
 _EVENNESS_P_VALUE: Final = 1e-9
-"""Level of a test of evenness."""
+"""Significance level of a test of evenness."""
 
 _MIN_EXPECTED_MATCHES: Final = 60.0
-"""Smallest expected number of equal rows on the other side for which their absence is a doubt."""
+"""Smallest expected number of equal rows on the other side for which no match is a doubt."""
 
 _MAX_MATCH_SHARE: Final = 0.01
-"""Share of the expected equal rows above which the values count as common to both sides."""
+"""Share of the expected matches above which the values count as common to both sides."""
 
 _MAX_ATOMS: Final = 4
-"""Repeated values that a law may have beside a density, by clipping or censoring."""
+"""Largest number of repeated values (atoms) that clipping or censoring may add to a density."""
 
 _MAX_STATE_BITS: Final = 32
-"""Bits of the coarsest of continuous samplers: one word."""
+"""Number of random bits of the coarsest continuous samplers, one 32-bit word."""
 
 _MAX_DENSITY_RATIO: Final = 8.0
-"""Largest ratio of a law's collision probability to that of the uniform law on the same values."""
+"""Largest ratio of a law's collision probability to that of the uniform law on its values."""
 
 _MAX_MEETING_RATIO: Final = 2.0
-"""Largest ratio of equal pairs to near pairs that a law on a grid has."""
+"""Largest ratio of equal pairs to near pairs for a law on a grid."""
 
 _MAX_EQUAL_RATIO: Final = 1.1
-"""Largest ratio of pairs that are equal in some columns, which decide about rows, to equal rows."""
+"""Largest ratio of pairs equal in some columns to equal rows, if these columns decide equality."""
 
 _PLACE_BITS: Final = 48
-"""Bits that are read of a large float64: its last 5 bits hold rounding errors of decimals."""
+"""Number of bits that are read from a large float64. The last 5 bits hold rounding errors."""
 
 _MAX_NEAR_COLUMNS: Final = 8
 _MAX_NEAR_LAG: Final = 4
@@ -107,49 +111,52 @@ _MAX_FREQUENT_ROWS: Final = 256
 _MAX_DISTANCES: Final = 16
 
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
+"""2^64 divided by the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
 
 _MULTIPLIERS: Final = _HASH_MULTIPLIER ** np.arange(_MAX_NEAR_COLUMNS, dtype=np.uint64)
-"""Factors of columns, whose sums are codes of rows: equal distances are equal differences."""
+"""Factors of columns. The sum of the products codes a row: equal distances have equal
+differences."""
 
 _WORD_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\w+|[^\w\s]")
 _MAX_LEAVES: Final = 64
-"""Numbers and words of an object that are read: most objects show enough digits before."""
+"""Largest number of numbers and words read from an object. Most objects show enough digits."""
 
 _ROWS_PER_LISTED_WORD: Final = 8
-"""Rows for each value of a text column from which its values are taken for a list of words."""
+"""Rows per distinct value of a text column above which its values are treated as a list of
+words."""
 
 _MAX_LISTED_NUMBERS: Final = 8
-"""Values of a column up to which they are read as words: their differences say nothing."""
+"""Largest number of distinct values read as words, because their differences carry no
+information."""
 
 _MAX_COMPARED_CHARACTERS: Final = 64
 _MAX_CHECKED_COLUMNS: Final = 64
 _MAX_DEVIATIONS: Final = 7.0
 _MIN_EXPECTED_CHANGES: Final = 25.0
 _UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
-"""Share of the steps that fall where a column is not sorted, whatever depends on what."""
+"""Range of the share of downward steps in a column that is not sorted, under any dependence."""
 
 _MIN_UNEQUAL_STEPS: Final = 60
-"""Steps between unequal values, of which the share of falls is taken."""
+"""Smallest number of steps between unequal values for which the share of downward steps is used."""
 
 _CENTRE_ROWS: Final = 3
-"""Rows whose distances from all others are compared like a column."""
+"""Number of rows whose distances from all rows are used as additional columns."""
 _MIN_ORDERED_ROWS: Final = 60
-"""Seven standard deviations need more than 49 rows."""
+"""Smallest number of rows: seven standard deviations require more than 49 rows."""
 
 _MAX_COMPARED_PAIRS: Final = 2**17
 
 
 class Counted(NamedTuple):
-    """Counts of an event, and the attack and rows that chose it.
+    """Counts of an event, with the attack and the rows that chose it.
 
     Args:
-        counts: of the event, on the rows that did not choose it.
+        counts: counts of the event, on the rows that did not choose it.
         attack: name of the attack.
-        fitted: the event, and how it was chosen.
-        pilot: rows of each side that fitted and chose.
+        fitted: the event, and information on its choice.
+        pilot: number of rows per side that fitted and chose.
         separate: rows of both sides that are independent of each other, in the order of the file:
-            all of them, or one of each group.
+            all rows, or one row of each group.
         tangent: epsilon and delta of the tangent to a claim that is a curve, or None.
     """
 
@@ -172,28 +179,29 @@ def count_event(
     groups: Sides | None,
     claim: Claim | float | None,
 ) -> Counted:
-    """Choose an event on some rows and count it on the others.
+    """Choose an event on some of the rows and count it on the others.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
-        attack: `(outputs, outputs_prime, pair) -> event`.
-        pair: the inputs as the attack gets them.
-        share: share of the rows that is counted. None is a half.
-        seed: of the shuffle.
+        attack: function `(outputs, outputs_prime, pair)` that returns an event.
+        pair: the inputs that the attack receives.
+        share: share of the rows that is counted. None means a half.
+        seed: seed of the shuffle.
         settings: delta and confidence of the bound.
-        paired: rows i of both sides are not independent of each other. They stay together then:
-            what is counted must be independent of all that has chosen the event.
-        groups: the group of each row on both sides, integers from 0, or None. All rows of a group
-            fit, or choose, or one of them is counted: rows of one group are not independent.
-        claim: epsilon of the claim for the pair, a curve that the event is to refute, or None.
+        paired: True if row i of one side depends on row i of the other. The two rows then stay
+            together, because the counted rows must be independent of the rows that chose the event.
+        groups: group of each row on both sides, as integers from 0, or None. Rows of one group may
+            depend on each other. So either all of them fit, or all choose, or one of them is
+            counted.
+        claim: claimed epsilon for the pair, a claimed curve that the event should refute, or None.
 
     Returns:
         The counts and the event.
 
     Raises:
         TypeError: if the attack does not return an event, or `share` is not a number.
-        ValueError: if there are too few rows, or unequal numbers of paired ones; if `share` is
-            out of range; if the attack does not apply to such outputs.
+        ValueError: if there are too few rows, paired sides differ in size, `share` is out of range,
+            or the attack does not apply to these outputs.
     """
     share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
                  open_low=True, open_high=True)  # fmt: skip
@@ -206,7 +214,7 @@ def count_event(
             raise invalid("groups", f"at least {_MIN_SIDE_ROWS} groups on each side", many)
     if paired and sizes[0] != sizes[1]:
         raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
-    # Rows that were sorted, or came in the order of their runs, are exchangeable after this.
+    # The shuffle makes rows exchangeable, also if they were sorted or in the order of their runs.
     first, second = (
         _divide_rows(size, groups and groups[number], share, seed, 0 if paired else number)
         for number, size in enumerate(sizes)
@@ -218,13 +226,13 @@ def count_event(
         (sides[0][first.pilot], sides[1][second.pilot]), (first.cut, second.cut), pair, goal
     )
     audited = attack_of(attack)
-    # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
+    # An attack without scores is called as a function. A vote needs no separate pilot here.
     fitted = (audited.scoring or Own(audited.given)).fitted_on(pilot)
     facts = describe_pilot(pilot.sides, pair, claim, settings[0])
     fitted = replace(fitted, constant=facts.constant, notes=facts.notes)
     tangent = None
     if curve is not None and fitted.counts is not None:
-        # That of the curve which suits the event, by the rows that chose it.
+        # The tangent suits the event, and only the rows that chose the event determine it.
         tangent = choose_tangent(curve, numerator_first(fitted.counts, fitted.direction))
     return Counted(
         _count_hits(fitted.event, counted),
@@ -237,35 +245,35 @@ def count_event(
 
 
 def _count_hits(event: Event, sides: Sides) -> Counts:
-    """Count the occurrences of an event on both sides."""
+    """Count the rows of each side that are in the event."""
     hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in sides)
     return Counts(hits, len(sides[0]), hits_prime, len(sides[1]))
 
 
 def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
-    """Return where the rows that choose among scores begin, and where the counted rows begin."""
+    """Return the index of the first row that chooses among scores, and of the first counted row."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
 
 
 def make_keyed_generator(seed: int, *key: int) -> np.random.Generator:
-    """Make the generator of one stream of random numbers, which its key names."""
+    """Return the generator of the random stream with the given key."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
 def _shuffle_numbers(size: int, seed: int, side: int) -> Array:
-    """Return the numbers below `size` in a random order."""
+    """Return the integers below `size` in random order."""
     return make_keyed_generator(seed, _SHUFFLE_STREAM, side).permutation(size)
 
 
 class _Division(NamedTuple):
-    """Numbers of the rows of one side, by what they are for.
+    """Row numbers of one side, by their use.
 
     Args:
-        pilot: those that fit or choose.
-        cut: where those that choose begin among them.
-        counted: those that are counted.
-        separate: those that are independent of each other, in the order of the file.
+        pilot: rows that fit or choose.
+        cut: index in `pilot` of the first row that chooses.
+        counted: rows that are counted.
+        separate: rows that are independent of each other, in the order of the file.
     """
 
     pilot: Array
@@ -275,14 +283,14 @@ class _Division(NamedTuple):
 
 
 def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
-    """Shuffle rows, or groups, and cut them into those that fit, that choose, and the counted."""
+    """Shuffle rows or groups, and divide them into rows to fit, to choose and to count."""
     if groups is None:
         order, (cut, end) = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
         return _Division(order[:end], cut, order[end:], slice(None))
     from ..divergence.points import one_of_each
 
     shuffled = _shuffle_numbers(int(groups.max()) + 1, seed, side)
-    # When the turn of each group comes.
+    # `turns` holds the position of each group in the shuffled order.
     turns = np.empty_like(shuffled)
     turns[shuffled] = np.arange(len(shuffled))
     turn = turns[groups]
@@ -295,12 +303,12 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
 
 @dataclass(frozen=True, slots=True)
 class _PilotRows:
-    """The rows that choose, as the pilot of an attack (see `dpcore.attacks.attack.Pilot`).
+    """Rows that choose the event, as the pilot of an attack (see `dpcore.attacks.attack.Pilot`).
 
     Args:
         sides: rows on x and on x'.
-        cuts: where those that choose among scores begin, on each side.
-        pair: the inputs as the attack gets them.
+        cuts: index of the first row that chooses among scores, on each side.
+        pair: the inputs that the attack receives.
         goal: what is to be certified.
     """
 
@@ -311,7 +319,7 @@ class _PilotRows:
 
     @property
     def size(self) -> int:
-        """Rows on x."""
+        """Number of rows on x."""
         return len(self.sides[0])
 
     def outputs(self) -> Sides:
@@ -319,11 +327,11 @@ class _PilotRows:
         return self.sides
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count the occurrences of an event among all rows."""
+        """Count the rows that are in an event, on both sides."""
         return _count_hits(event, self.sides)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best threshold on the best of the scores that an attack makes."""
+        """Choose the best threshold on the best of the scores of an attack."""
         (first, second), (cut, cut_prime) = self.sides, self.cuts
         scores, read = read_candidates(attack, first[:cut], second[:cut_prime], self.pair)
         if not scores:
@@ -346,13 +354,14 @@ class _PilotRows:
 
 
 def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List repetitions that independent rows do not have, and those that prove no dependence.
+    """List repetitions that contradict independence, and repetitions that do not.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
 
     Returns:
-        Doubts and remarks, at most one sentence per side. Objects that cannot be pickled give none.
+        Doubts and remarks, at most one sentence per side. Objects that cannot be pickled are not
+        checked.
     """
     if any(side.size == 0 for side in sides):
         return (), ()
@@ -380,13 +389,13 @@ def _as_columns(side: Array) -> Array:
 
 
 def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
-    """Compute a hash of every row: two unequal rows share one with probability 2^-64."""
+    """Compute a hash of every row. Two unequal rows have equal hashes with probability 2^-64."""
     both = np.concatenate(tables)
     numbers: Array
     if both.dtype.kind in "US":
         numbers = np.unique(both, return_inverse=True)[1].reshape(both.shape).astype(np.int64)
     elif both.dtype.kind == "f":
-        # Adding 0.0 makes equal what compares equal: -0.0 and 0.0.
+        # Adding 0.0 turns -0.0 into 0.0, because the two compare as equal.
         numbers = both.astype(np.float64) + 0.0
     else:
         numbers = both.astype(np.int64)
@@ -400,10 +409,10 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 def _describe_repetitions(
     name: str, tables: Sequence[Array], keys: Sequence[Codes]
 ) -> tuple[str, str]:
-    """Describe repetitions on the first of two sides: improbable ones, or harmless ones."""
+    """Describe repetitions on the first of two sides as a doubt, or as a harmless remark."""
     ordered = np.sort(keys[0])
     if not (ordered[1:] == ordered[:-1]).any():
-        # Most recorded numbers do not repeat. To find the place of each takes ten times as long.
+        # Most recorded numbers do not repeat. Finding the place of each takes ten times as long.
         return "", ""
     (values, first, times), (others, first_other, times_other) = (
         np.unique(side, return_index=True, return_counts=True) for side in keys
@@ -416,7 +425,7 @@ def _describe_repetitions(
     if _variance_p_values(times)[0] < _EVENNESS_P_VALUE:
         often = f"each of {values.size:,} rows of {name} occurs about {times.mean():.3g} times"
         return f"rows are repeated: {often}, more evenly than chance has it", ""
-    # Atoms of either side belong to both: the censored values of one are rare on the other.
+    # Atoms of both sides are excluded: a censored value of one side is rare on the other side.
     common = np.argsort(times, kind="stable")[-_MAX_ATOMS:]
     common_other = np.argsort(times_other, kind="stable")[-_MAX_ATOMS:]
     rare = ~np.isin(values, np.concatenate([values[common], others[common_other]]))
@@ -428,16 +437,16 @@ def _describe_repetitions(
     rows = np.concatenate([tables[0][first], tables[1][first_other]])
     near, shifted = _count_near_pairs(rows, np.concatenate([times, times_other]), rare)
     met = int(times_other[np.isin(others, values[rare])].sum())
-    # Rows of the other side that meet by chance, on the grid, say nothing of the law.
+    # Matches on the other side that occur by chance on the grid are not evidence for the law.
     if met - _MAX_MEETING_RATIO * shifted > _MAX_MATCH_SHARE * twins:
         return "", ""
     deviation = (2.0 * meetings - near) / math.sqrt(2.0 * (meetings + near))
     if 2.0 * meetings <= _MAX_MEETING_RATIO * near or deviation <= _MAX_DEVIATIONS:
-        # With c copies of each row there are c times as many ordered pairs of equal rows as rows.
+        # With c copies of each row, there are c times as many ordered pairs of equal rows as rows.
         copies = math.ceil(near / len(keys[0]))
         remark = f"{name} lie on a coarse grid: up to {copies:,} copies of each row would not show"
         return "", remark if 1 < copies < len(keys[0]) else ""
-    # A law with values of its own that come again has unequal probabilities, as a rule.
+    # If a law has separate values that repeat, their probabilities are usually unequal.
     is_filled = np.count_nonzero(many == 1) <= np.count_nonzero(many > 1)
     if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
         return "", ""
@@ -445,12 +454,12 @@ def _describe_repetitions(
 
 
 def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
-    """Compute the p-values of so small, and of so large, a variance of the copies.
+    """Compute the p-values of so small, and of so large, a variance of the numbers of copies.
 
-    All values are assumed equally probable, except that some pairs of them meet on a grid.
+    All values are assumed to be equally probable, and `near` pairs of them may match on a grid.
 
-    Numbers of copies are Poisson numbers above 0, given their mean; the variance over values is
-    taken for a multiple of a chi-square with the same two moments.
+    Given their mean, the numbers of copies are Poisson numbers above 0. Their sample variance is
+    approximated by a multiple of a chi-square variable with the same first two moments.
     """
     from scipy.special import chdtr, chdtrc, lambertw
 
@@ -469,24 +478,25 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
     return float(chdtr(freedom, statistic)), float(chdtrc(freedom, statistic))
 
 
-# Pairs of rows that are near each other: on a grid, a law has about as many as equal pairs.
+# Pairs of near rows. On a grid, a law has about as many near pairs as equal pairs.
 
 
 @np.errstate(all="ignore")
 def _count_near_pairs(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
-    """Count ordered pairs of rows on one side at the most frequent of small distances.
+    """Count ordered pairs of rows on one side at the most frequent small distance.
 
     Args:
-        rows: distinct rows of this side, then those of the other side.
-        times: numbers of their copies.
+        rows: distinct rows of this side, then distinct rows of the other side.
+        times: number of copies of each row.
         rare: True for the rows of this side that are not atoms.
 
     Returns:
-        The pairs, atoms included, and the rows of the other side at such a distance from rare
-        ones. Both are the largest numbers in all columns, in each column and without each column,
-        if these columns decide which rows are equal: the others may follow from them on no grid.
+        The number of pairs, atoms included, and the number of rows of the other side at this
+        distance from a rare row. Each is the largest number over several sets of columns: all
+        columns, each single column, and all but one column. Only sets that decide which rows are
+        equal are used. The other columns may be functions of these, without a grid.
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = list(_list_leaves(rows))
@@ -498,7 +508,7 @@ def _count_near_pairs(
     subsets = [[column] for column in columns]
     if len(columns) > 1:
         subsets += [columns, *(columns[:n] + columns[n + 1 :] for n in range(len(columns)))]
-    # A grid may have been curved, or its step may grow with the values.
+    # The grid may have been transformed, or its step may grow with the values.
     numbers = [np.abs(leaf) for leaf in leaves[:_MAX_NEAR_COLUMNS] if leaf.dtype.kind == "f"]
     subsets += [[_read_column(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
     copies, counts = times[:size] * rare, []
@@ -509,11 +519,11 @@ def _count_near_pairs(
         if equal @ (equal - 1.0) > _MAX_EQUAL_RATIO * (copies @ (copies - 1.0)):
             continue
         bits = sum(column[1] for column in subset)
-        # A continuous sampler with few states has equal rows without a grid.
+        # A continuous sampler with few states has equal rows although it has no grid.
         counts.append((_MAX_DENSITY_RATIO * total**2 / 2.0 ** min(_MAX_STATE_BITS, bits), 0.0))
         if bits == math.inf:
             counts.append(_count_at_distances(places, shares, times, rare))
-    # Where what was read does not show which rows are equal, all pairs may be near.
+    # If the columns that were read do not decide equality, all pairs may be near.
     near, shifted = np.max(counts or [(total**2, 0.0)], axis=0).tolist()
     return near, shifted
 
@@ -521,9 +531,9 @@ def _count_near_pairs(
 def _count_at_distances(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Count as `_count_near_pairs`, in columns of places, whose shares add up to codes of rows."""
+    """Count as `_count_near_pairs` does, for columns whose shares add up to codes of rows."""
     codes, others = np.split(shares.sum(axis=0), [rare.size])
-    # Atoms count as the most frequent of the other rows: else two of them would hide all others.
+    # An atom counts as the most frequent other row. Otherwise two atoms would hide all others.
     copies = np.minimum(times[: rare.size], times[: rare.size][rare].max())
     values, where = np.unique(codes, return_inverse=True)
     weights = np.bincount(where, copies)
@@ -549,11 +559,12 @@ def _count_at_distances(
 
 
 def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
-    """Read a column as whole numbers whose equal differences are equal distances.
+    """Convert a column to whole numbers, so that equal distances become equal differences.
 
     Returns:
-        The whole numbers, in a unit that the first `size` values state, and infinity; of texts and
-        of few values random ones, and log2 of the number of values that could be there.
+        The whole numbers and infinity. Their unit is chosen from the first `size` values. For texts
+        and for few distinct values: random whole numbers, and log2 of the number of values that are
+        possible there.
     """
     values, is_text = np.unique(column[:size]), column.dtype.kind == "U"
     is_listed = values.size <= max(_MAX_LISTED_NUMBERS, is_text * size // _ROWS_PER_LISTED_WORD)
@@ -575,14 +586,14 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
-    """Yield columns of numbers or texts; of texts and objects the words and numbers in them."""
+    """Yield columns of numbers or texts; texts and objects are split into words and numbers."""
     for column in rows.reshape(len(rows), -1).T:
         if column.dtype.kind not in "USO":
             yield column
             continue
         texts = [repr(value).replace("None", "nan") for value in column.tolist()]
         words = [_WORD_PATTERN.findall(text)[:_MAX_LEAVES] for text in texts]
-        # Texts of several forms are compared letter by letter.
+        # Texts with different numbers of words are compared letter by letter.
         places = zip(*words, strict=True) if len(set(map(len, words))) == 1 else [texts]
         for place in places:
             leaf = np.array([text[:_MAX_COMPARED_CHARACTERS] for text in place])
@@ -591,7 +602,7 @@ def _list_leaves(rows: Array) -> Iterator[Array]:
             yield leaf
 
 
-# Neighbouring rows.
+# Checks of neighbouring rows.
 
 
 def doubts_of_order(sides: Sides) -> tuple[str, ...]:
@@ -601,13 +612,14 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
         sides: outputs on x and on x', in the order in which they were recorded.
 
     Returns:
+        One sentence for each side with such a dependence.
         A sentence for each side with something to say.
     """
     return tuple(filter(None, map(_describe_neighbours, _SIDE_NAMES, sides)))
 
 
 def _describe_neighbours(name: str, side: Array) -> str:
-    """Describe a dependence of neighbouring rows on one side; return "" if there is none."""
+    """Describe a dependence of neighbouring rows on one side; return "" if none is found."""
     if len(side) < _MIN_ORDERED_ROWS:
         return ""
     columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))
@@ -619,7 +631,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
         ranks, still = _centred_ranks(column)
         steps = np.sign(np.diff(ranks))
         moves = np.count_nonzero(steps)
-        # Chance meetings of rare values are far from normal.
+        # Matches of rare values by chance do not have a normal distribution.
         if moves < _MIN_UNEQUAL_STEPS or column.size * (1.0 - still) ** 2 < _MIN_EXPECTED_CHANGES:
             continue
         together = _order_deviation(ranks)
@@ -627,7 +639,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
             continue
         falls = np.count_nonzero(steps < 0) / moves
         if not _UNSORTED_FALL_SHARES[0] <= falls <= _UNSORTED_FALL_SHARES[1]:
-            # The rows were sorted by this column: what follows it says nothing of the runs.
+            # The rows were sorted by this column, so their order says nothing about the runs.
             return ""
         if abs(together) > abs(largest):
             largest, what = together, f"{title} of {name}" if title else name
@@ -641,7 +653,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
 
 
 def _row_distances(rows: Floats) -> dict[str, Floats]:
-    """Return distances of all rows from a few of them, each column in units of its spread."""
+    """Return distances of all rows from a few rows; each column is scaled by its deviation."""
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
     centres = np.linspace(0, len(rows) - 1, _CENTRE_ROWS).astype(int).tolist()
     return {
@@ -650,21 +662,22 @@ def _row_distances(rows: Floats) -> dict[str, Floats]:
     }
 
 
-# Sides that go together.
+# Checks of row i on one side against row i on the other.
 
 
 def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
-    """List dependences between rows of one number on both sides, as with common seeds.
+    """List dependences between row i of one side and row i of the other, as with common seeds.
 
-    Each row is compared with the row of the same number less the mean of that row's neighbours:
-    so files that were sorted, or drift, do not seem paired.
+    Each row is compared with the row of the same number on the other side, after subtraction of the
+    mean of that row's two neighbours. Thus files that are sorted, or that drift, do not appear to
+    be paired.
 
     Args:
         sides: outputs on x and on x', in the order in which they were recorded.
-        event: what is counted, `outputs -> bool`.
+        event: the counted event, `outputs -> bool`.
 
     Returns:
-        A sentence, if there is something to say.
+        One sentence if there is a dependence; otherwise empty.
     """
     size = min(_MAX_COMPARED_PAIRS, *map(len, sides))
     if size < _MIN_ORDERED_ROWS:
@@ -687,13 +700,16 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
 
 
 def _clustering_deviation(first: Array, other: Array) -> float:
-    """Compute standard deviations from a random order of the rows; 0 if it shows no dependence."""
+    """Compute the correlation of two columns in standard deviations of a random row order.
+
+    It is 0 if the comparison is not informative.
+    """
     ranks, still = _centred_ranks(first)
     others, still_other = _centred_ranks(other)
-    # Chance meetings of rare values are far from normal.
+    # Matches of rare values by chance do not have a normal distribution.
     if first.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
-    # Where both orders mean something (chunks that were sorted, say) they are no random ones.
+    # If both orders have a structure (sorted chunks, say), they are not random orders.
     if min(_order_deviation(ranks), _order_deviation(others)) > _MAX_DEVIATIONS:
         return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
@@ -707,12 +723,12 @@ def _order_deviation(ranks: Floats) -> float:
 
 
 def _centred_ranks(values: Array) -> tuple[Floats, float]:
-    """Compute centred middle ranks, and the share of the most frequent value."""
+    """Compute centred ranks, with mean ranks for ties, and the share of the commonest value."""
     order = np.argsort(values)
     ordered = values[order]
     differs = ordered[1:] != ordered[:-1]
     if values.dtype.kind == "f":
-        # NaN, which is last, is one value.
+        # NaN values are sorted to the end and count as one value.
         differs &= ~np.isnan(ordered[:-1])
     ends = np.append(np.flatnonzero(differs) + 1, values.size)
     times = np.diff(ends, prepend=0)

@@ -1,7 +1,7 @@
-"""Columns of the two sides: matched by name, keys and fields in one order, times in one unit.
+"""Matching of the columns of the two sides: by name, in one order, with times in one unit.
 
-An order, a unit or a time zone that all rows of one side share is one observation, so that no count
-of rows may use it. It is a note.
+An order, a unit or a time zone that all rows of one side share is a single observation. A count of
+rows cannot use it, so the report shows it as a note.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ..records import Array
 _MAX_LISTED_NAMES: Final = 8
 _Written = tuple[Array, Array, tuple[int, ...]]
 _MAX_SPELLINGS: Final = 16
-"""Spellings above which they are not part of an output."""
+"""Largest number of different spellings that are added to the outputs."""
 
 
 def match_places(
     first: Table, places: Sequence[int], second: Table, places_prime: list[int]
 ) -> list[int]:
-    """Return the chosen columns of the second table in the order of the first.
+    """Return the chosen columns of the second table in the order of the first table.
 
-    Columns are matched by name where both tables have names, else by position.
+    Columns are matched by name if both tables have names, and by position otherwise.
 
     Raises:
-        ValueError: if the names differ, or are repeated in another order.
+        ValueError: if the names differ, or a name is repeated and the orders differ.
     """
     if first.names is None or second.names is None:
         return places_prime
@@ -57,7 +57,7 @@ def match_places(
 
 
 def add_missing_names(table: Table, names: Iterable[str]) -> Table:
-    """Return a table of JSON objects with a column of None for each name that it lacks."""
+    """Return a table of JSON objects with an additional column of None for each missing name."""
     own = table.names or ()
     lacking = tuple(name for name in dict.fromkeys((*own, *names)))[len(dict.fromkeys(own)) :]
     if not table.is_sparse or not lacking:
@@ -70,11 +70,11 @@ def add_missing_names(table: Table, names: Iterable[str]) -> Table:
 def match_units(
     first: Table, places: Sequence[int], second: Table, places_prime: Sequence[int]
 ) -> tuple[Table, Table, tuple[str, ...]]:
-    """Return both tables with times in the finer unit of the two, and notes of the differences.
+    """Return both tables with times in the finer of the two units, and notes on differences.
 
     Raises:
         TypeError: if two units have no common unit.
-        ValueError: if the finer unit cannot hold a time.
+        ValueError: if the finer unit cannot represent a time.
     """
     columns, columns_prime = [*first.columns], [*second.columns]
     notes: list[str] = []
@@ -91,13 +91,14 @@ def match_units(
 def match_spellings(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
-    """Return outputs with a column for the spelling of numbers that one side writes in two ways.
+    """Add a column for the spelling of numbers, if one side writes equal numbers in two ways.
 
-    A spelling that all equal numbers of one side share is a note.
+    If all equal numbers of one side have the same spelling, a note reports a difference between the
+    sides.
 
     Args:
         sides: outputs on x and on x', shape `(size,)` or `(size, columns)`.
-        cells: for each side the cells of each column, None where it is not of a text.
+        cells: for each side, the cells of each column, or None for columns not read from text.
         titles: names of the columns in messages.
 
     Returns:
@@ -112,7 +113,8 @@ def match_spellings(
             continue
         numbers = first[0], second[0]
         every, codes = _merge_codes(first, second)
-        # Both zeros are among rounded numbers, and no other number has two signs.
+        # Only rounded numbers have two signs, namely the two zeros. Their sign is judged
+        # separately.
         plain = [spelling & ~MINUS_ZERO for spelling in every]
         twice = [spells_twice(*side, plain) for side in zip(numbers, codes, strict=True)]
         zeros = [spells_twice(*side, every) for side in zip(numbers, codes, strict=True)]
@@ -135,7 +137,7 @@ def match_spellings(
 
 
 def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
-    """Return the spellings of both sides, and for each side their places among them."""
+    """Return the spellings of both sides, and for each side the index of each cell's spelling."""
     every = list(dict.fromkeys((*first[2], *second[2])))
     places = []
     for _, codes, spellings in (first, second):
@@ -145,7 +147,7 @@ def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Arr
 
 
 def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
-    """Return the numbers of a column, NaN for other cells, and how they are written."""
+    """Return the numbers of a column (NaN for other cells), and codes of their spellings."""
     if cells is None or cells.codes is None or cells.kind.name not in ("number", JSON):
         return None
     column = side if side.ndim == 1 else side[:, place]
@@ -156,13 +158,13 @@ def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
 
 
 def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
-    """Return rows with fields and keys in the order of x and times in one unit, and notes.
+    """Match fields, keys and time units of the rows on x' with the rows on x; return notes too.
 
-    Keys of mappings are matched where each side has them in one order.
+    Keys of mappings are matched if each side has them in one order.
 
     Raises:
         TypeError: if two units have no common unit.
-        ValueError: if the names of fields differ, or a unit cannot hold a time.
+        ValueError: if the names of fields differ, or a unit cannot represent a time.
     """
     names, names_prime = rows.dtype.names, rows_prime.dtype.names
     if names is not None and names_prime is not None and rows.dtype != rows_prime.dtype:
@@ -179,15 +181,15 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
         return rows, matched, notes
     read = _read_instants(rows), _read_instants(rows_prime)
     times, times_prime, notes = _match_times(*read, "outputs")
-    # Instants of one type and zone stay the objects that they are.
+    # datetime objects of one type and zone are left unchanged.
     is_matched = bool(notes) or rows.dtype != object
     return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
 
 
 def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
-    """Return the outputs on x' with the keys of mappings in the order of those on x, and a note.
+    """Return the outputs on x' with the keys of mappings in the order of x, and a note.
 
-    Outputs are changed only if each side has its keys in one order, and these orders differ.
+    Outputs are changed only if each side has its keys in one order, and the two orders differ.
 
     Args:
         outputs: outputs on `x`.
@@ -205,13 +207,13 @@ def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str,
 
 
 def _quote_names(names: Sequence[Any]) -> str:
-    """Return the first names in quotation marks, and the number of all if there are more."""
+    """Return the first names in quotation marks, and the total number if there are more."""
     more = f", ... ({len(names):,} in all)" if len(names) > _MAX_LISTED_NAMES else ""
     return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
 
 
 def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
-    """Return the keys of mappings that all have them in one order, or None for other rows."""
+    """Return the keys of mappings that all have the same order, or None for other rows."""
     if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
         return None
     order = tuple(rows[0])
@@ -229,7 +231,7 @@ def _join_fields(table: Table, places: Sequence[int]) -> Array:
 
 
 def _read_instants(rows: Array) -> Array:
-    """Return datetimes of Python in one time zone as an array, other rows as they are."""
+    """Convert Python datetimes in one time zone to an array; return other rows unchanged."""
     if rows.dtype != object or not all(isinstance(row, datetime) for row in rows.ravel()):
         return rows
     zones = {row.tzinfo and str(row.tzinfo) for row in rows}
@@ -237,7 +239,7 @@ def _read_instants(rows: Array) -> Array:
         return rows
     zoned = None not in zones
     plain = [row.astimezone(UTC).replace(tzinfo=None) if zoned else row for row in rows]
-    # Those of pandas have nanoseconds.
+    # Timestamps of pandas have nanoseconds.
     times = [row.to_datetime64() if has_all(row, "to_datetime64") else row for row in plain]
     return add_zone(np.array(times, "M8" if has_all(times[0], "astype") else "M8[us]"), *zones)
 
@@ -261,7 +263,7 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
     for name, column in (("outputs", first), ("outputs_prime", second)):
         plain = column.view(np.dtype(column.dtype.str))
         converted = plain.astype(finer)
-        # What overflows comes back as another time.
+        # A time that overflows is different after the conversion back.
         changed = (converted.astype(plain.dtype) != plain) & ~np.isnat(plain)
         if changed.any():
             text = f"{name} must hold times that fit {finer.name}, the unit of the other side"
@@ -269,7 +271,7 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
             raise about(error, name)
         columns.append(converted)
     if names[0] == names[1]:
-        # The order of the bytes is no part of a time.
+        # Byte order is not part of a time.
         return columns[0], columns[1], ()
     note = (
         f"{title} of type {names[0]} on x, of type {names[1]} on x': equal times are counted as "

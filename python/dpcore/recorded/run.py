@@ -1,6 +1,6 @@
-"""Audit of recorded outputs: of independent runs, or of the canaries of one run.
+"""Audit of recorded outputs: outputs of independent runs, or canary scores of one run.
 
-Guesses about canaries follow from the order of their scores, in numbers fixed in advance.
+Canaries are guessed by the order of their scores. The numbers of guesses are fixed in advance.
 """
 
 from __future__ import annotations
@@ -63,34 +63,34 @@ _MATRIX_REMARK: Final = (
 
 _NUMBER_PATTERN: Final = re.compile("0|[1-9][0-9]{0,17}")
 _TIE_STREAM: Final = 18
-"""Names the stream of the coins that part equal scores."""
+"""Key of the random stream that orders equal scores."""
 
 _COIN_P_VALUE: Final = 1e-6
-"""Chance below which the number of included canaries is not a matter of fair coins."""
+"""Probability below which the number of included canaries contradicts fair coins."""
 
 _REPORT_DELTA: Final = 1e-5
-"""Delta at which reports of one run state an epsilon beside a claim that is a curve."""
+"""Delta at which reports of one run state an epsilon, in addition to a claim that is a curve."""
 
 
 def guess_canaries(
     sides: Sides, requested: int | float | tuple[int, int] | None, seed: int
 ) -> tuple[Guesses, str]:
-    """Guess the canaries with the highest scores in and those with the lowest out.
+    """Guess that the canaries with the highest scores are in and those with the lowest are out.
 
-    Equal scores are put in a random order that does not know which canaries were included: such
-    guesses are post-processing of the scores, as the theorem wants them.
+    Equal scores are put in a random order that does not depend on the included canaries. Such
+    guesses are post-processing of the scores, as the theorem requires.
 
     Args:
-        sides: scores of included canaries and of the others, shape `(size,)` each.
-        requested: how many guesses, see `dpcore.audit_outputs`.
-        seed: of the order of equal scores.
+        sides: scores of included canaries and of the other canaries, shape `(size,)` each.
+        requested: number of guesses, see `dpcore.audit_outputs`.
+        seed: seed for the order of equal scores.
 
     Returns:
-        What was guessed right, and how it was guessed, in words.
+        The numbers of guesses and correct guesses, and a description of the guesses as text.
 
     Raises:
-        TypeError: if the scores are not numbers or `wanted` is of the wrong kind.
-        ValueError: if a score is NaN, there is more than one for a canary, or `wanted` is out of
+        TypeError: if the scores are not numbers or `requested` is of the wrong kind.
+        ValueError: if a score is NaN, a canary has more than one score, or `requested` is out of
             range.
     """
     scores = np.concatenate([*map(_read_scores, ("outputs", "outputs_prime"), sides)])
@@ -106,7 +106,7 @@ def guess_canaries(
 
 
 def _read_scores(name: str, side: Array) -> Array:
-    """Read one real number for each canary; refuse NaN, which has no rank to guess by."""
+    """Read one real number per canary. NaN is refused, because it has no rank."""
     flat = side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side
     if flat.dtype.kind not in "buif":
         raise errors.mistyped(name, "one real number for each canary", flat.dtype)
@@ -121,7 +121,7 @@ def _read_scores(name: str, side: Array) -> Array:
 
 
 def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
-    """Return the numbers of canaries guessed in and guessed out."""
+    """Return the numbers of canaries that are guessed in and guessed out."""
     if isinstance(requested, tuple):
         if len(requested) != 2:
             raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", requested)
@@ -142,15 +142,15 @@ def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
 
 
 def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
-    """List evidence against a fair coin for every canary: far too many or few were included.
+    """Return a doubt if far too many or too few canaries were included for fair coins.
 
-    The chance of such a number is at most ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding, 1963).
+    The probability of such a number is at most ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding, 1963).
 
     Args:
-        sides: scores of included canaries and of the others.
+        sides: scores of included canaries and of the other canaries.
 
     Returns:
-        A sentence, if there is something to say.
+        One sentence if the coins are doubtful; otherwise empty.
     """
     included, canaries = len(sides[0]), len(sides[0]) + len(sides[1])
     if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _COIN_P_VALUE:
@@ -159,9 +159,9 @@ def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
 
 
 class OutputsOptions(TypedDict, total=False):
-    """Keywords of `dpcore.audit_outputs` except its claim and `epsilon`, the claim's other name.
+    """Keyword arguments of `dpcore.audit_outputs`, with `epsilon` in place of `claim`.
 
-    A second list, for type checkers: a test holds it equal to the first.
+    Type checkers need this second list. A test compares it with the signature.
     """
 
     rows: Rows
@@ -222,109 +222,114 @@ def audit_outputs(
     format: str | None = None,
     progress: bool | None = None,
 ) -> OutputsAudit:
-    """Certify a lower bound on epsilon from outputs that were recorded before.
+    """Certify a lower bound on epsilon from recorded outputs.
 
-    What the rows are must be said. `rows="independent"`: each row is the output of a run of its
-    own: give one row a training run, a document, a person, or say with `groups=` which rows belong
-    together. No test sees one shift that all rows of one side share, rows of one run or document in
-    random order, or copies with small changes. Both sides are shuffled and cut: a quarter of the
-    rows fits the attack, a quarter chooses its event and direction, and the half that neither has
-    seen is counted. `rows="one_run"`: all rows are scores of canaries from one run, higher where a
-    canary looks more like one that was included; each was included by its own fair coin, `outputs`
-    holds the scores of those that were and `outputs_prime` of the others. The canaries with the
-    highest scores are guessed to be in, as many with the lowest to be out, and the rest is not
-    guessed. How many are guessed must be fixed before the scores are seen; equal scores at a cut
-    are separated by seeded coins.
+    The argument `rows` must state what a row is. With `rows="independent"`, each row is the output
+    of a separate run. Record one row per training run, document or person, or pass `groups=` to
+    state which rows belong together. No test can detect a shift that is common to all rows of one
+    side, rows of one run or document in random order, or copies with small changes. Both sides are
+    shuffled and divided. A quarter of the rows fits the attack, a quarter chooses its event and
+    direction, and the other half is counted.
 
-    Independent means between the sides too, unless `paired=True`: then row i of `outputs` and row
-    i of `outputs_prime` may come from one seed. Such rows are shuffled and cut together, so that
-    no row that chose the event has a partner among those counted, and the limits of
-    Clopper-Pearson, which hold under any dependence between the sides, make the bound.
+    With `rows="one_run"`, all rows are scores of canaries from one run. A higher score means that a
+    canary looks more like an included one. Each canary was included by its own fair coin. `outputs`
+    holds the scores of the included canaries and `outputs_prime` those of the others. The canaries
+    with the highest scores are guessed in, an equal number with the lowest scores is guessed out,
+    and the rest is not guessed. The number of guesses must be fixed before the scores are seen. A
+    seeded random order separates equal scores at a cut.
+
+    The two sides must also be independent of each other, unless `paired=True`. Then row i of
+    `outputs` and row i of `outputs_prime` may come from one seed. Such rows are shuffled and
+    divided together, so a row that chose the event has no partner among the counted rows. The bound
+    then uses Clopper-Pearson limits, which hold under any dependence between the sides.
 
     Args:
-        outputs: outputs on `x`, shape `(size, ...)`: an array or a list of outputs of any kind
-            (numbers, strings, tuples, lists of changing length), a pandas, polars or pyarrow
-            table or column, a torch tensor, or the path of a file, see `format` ("-" is standard
-            input). None is a missing output. For one run the scores of the included canaries,
-            shape `(size,)`. With `label` those of both sides. A mapping with the counts `tp`, `fn`
-            (rows of x), `fp` and `tn` (rows of x') is a confusion matrix of guesses whose
-            threshold was fixed before: all of them are counted.
-        outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
-        rows: "independent" or "one_run". It must be given.
-        claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`, or
-            None.
-        delta: delta of the claim, in [0, 1); not with a curve, which has its own.
+        outputs: outputs on `x`, shape `(size, ...)`: an array, a list of outputs of any type
+            (numbers, strings, tuples, lists of different lengths), a pandas, polars or pyarrow
+            table or column, a torch tensor, or the path of a file (see `format`; "-" is standard
+            input). None is a missing output. For one run: scores of the included canaries, shape
+            `(size,)`. With `label`: outputs of both sides. A mapping with the counts `tp`, `fn`
+            (rows of x), `fp` and `tn` (rows of x') is a confusion matrix of guesses. All of its
+            guesses are counted, so their threshold must have been fixed before.
+        outputs_prime: outputs on `x_prime`, shape `(size', ...)`. The number of rows may differ.
+        rows: "independent" or "one_run", required.
+        claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to no
+            claim.
+        delta: delta of the claim, in [0, 1). Not allowed with a curve, which has its own.
         confidence: probability that the bound holds, strictly between 0 and 1.
-        attack: for independent rows, an object of `dpcore.attacks`, its name, or any
-            `(outputs, outputs_prime, pair) -> event`. None is "auto".
-        bound: "clopper_pearson" (the default) or "exact" for independent rows; "one_run" (the
-            default) or, for a claim made of the Gaussian mechanism, "one_run_fdp" for one run. A
-            curve is compared as a whole: with "clopper_pearson" for independent rows, and with
-            "one_run_curve" for one run, which for `GDP` is "one_run_fdp" too.
-        pair: for independent rows, the two inputs, where the attack is to know them.
-        count_share: share of independent rows that is counted, 0.5 if None; the rest chooses.
-        guesses: for one run, how many canaries are guessed: a number or a share (a float up to
-            1.0), half of which is guessed in and half out, or a tuple (in, out). None is all.
-        column: column or columns of files and frames: names, or numbers from 0; needed where
-            several have names, for the input, a time or a row number with each answer looks
-            like a leak. "*" takes all, a pattern such as "o*" those whose names match, "3-50" those
-            numbers; a column of that very name wins. Where both sides have names, columns are
-            matched by name, and numbers are those of `outputs`.
-        exclude: column or columns that are left out, in the same form; without `column` all others
-            are taken.
-        dtype: what the cells of texts are: "number", "whole", "decimal" or "text" for all columns,
-            or a mapping from columns to these. Without it a column is of numbers if float64
-            holds every digit of all its cells on both sides, else of whole numbers or decimals
-            with all digits, or of texts; the report states which.
-        label: which side each row of `outputs` belongs to, `outputs_prime` being None: an array
-            with a label for each row, or the name or number of a column of the file or frame. 1,
-            True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
-        label_x: which of two other labels stands for x.
-        groups: for independent rows, the run, document or person of each row, where several rows
-            are of one: hashable values, one for each row of `outputs`, or the name or number of a
-            column of files and frames (of both sides). All rows of a group fit the attack, or
-            choose, or one of them, drawn from the seed, is counted. With `label` those of all rows.
-        groups_prime: the same for `outputs_prime`, or None where `groups` is a column of both.
-            Groups of the two sides must have different names.
-        paired: for independent rows, True if row i of both sides came from one seed.
-        arranged: for independent rows, True if they were put in this order when the runs were
-            over, by something that the outputs do not show: then neighbours are not compared.
-        rng: what shuffles and cuts: None (fresh entropy; the result records the seed), a
-            seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
-        source: False leaves the source text of an attack of your own, its hash, the outputs
-            inside the event, and the columns, rows and SHA-256 of files out of the result and so
-            out of page and JSON.
-        header: for CSV and lines, "yes" or "no": the first row holds names; "auto" finds it out:
-            none of its cells is a number or comes again below (of lines: all others are numbers).
-        sep: what stands between the cells of a CSV file, a character or "tab". None is found out.
-        encoding: of texts. None is UTF-8, or what a byte order mark says.
-        format: name of a format, such as "csv", "lines" (one output a line) or "npz" (all of them
-            are in `dpcore.files.formats.FORMATS`). None goes by the ends of the files' names.
-            Files packed with gzip are known by their bytes.
-        progress: show how much is done. None shows it for long work on a terminal or in a notebook.
+        attack: for independent rows: an object of `dpcore.attacks`, its name, or any function
+            `(outputs, outputs_prime, pair) -> event`. Defaults to "auto".
+        bound: for independent rows "clopper_pearson" (the default) or "exact". For one run
+            "one_run" (the default), or "one_run_fdp" if the claim comes from the Gaussian
+            mechanism. A curve is compared as a whole: with "clopper_pearson" for independent rows,
+            and with "one_run_curve" for one run. For `GDP`, "one_run_fdp" is also possible.
+        pair: for independent rows: the two inputs, if the attack should know them.
+        count_share: share of independent rows that is counted. The rest chooses. Defaults to 0.5.
+        guesses: for one run: number of guessed canaries, or their share (a float up to 1.0), half
+            in and half out, or a tuple (in, out). Defaults to all canaries.
+        column: column or columns of files and frames, by names or by numbers from 0. Needed if
+            there are several columns with names, because an input, a time or a row number next to
+            each answer looks like a leak. "*" takes all columns, a pattern such as "o*" takes
+            columns with matching names, and "3-50" takes these numbers. A column with exactly that
+            name has priority. If both sides have names, columns are matched by name, and numbers
+            refer to `outputs`.
+        exclude: column or columns to leave out, in the same form. Without `column`, all other
+            columns are taken.
+        dtype: type of the cells of text files: "number", "whole", "decimal" or "text" for all
+            columns, or a mapping from columns to these types. By default, a column contains numbers
+            if float64 holds every digit of all its cells on both sides. Otherwise it contains whole
+            numbers or decimals with all digits, or texts. The report states the type.
+        label: side of each row of `outputs`, with `outputs_prime` None: an array with one label per
+            row, or the name or number of a column of the file or frame. 1, True, "in" or "x" mark
+            outputs on x, and 0, False, "out" or "x_prime" mark outputs on x'.
+        label_x: value of the label that marks x, if there are two other labels.
+        groups: for independent rows: run, document or person of each row, if several rows belong to
+            one. Hashable values, one per row of `outputs`, or the name or number of a column of
+            files and frames (for both sides). All rows of a group fit the attack, or all choose, or
+            one row, drawn with the seed, is counted. With `label`: groups of all rows.
+        groups_prime: groups of `outputs_prime`. None if `groups` is a column of both sides. Groups
+            of the two sides must have different names.
+        paired: for independent rows: True if row i of both sides came from one seed.
+        arranged: for independent rows: True if the rows were reordered after the runs, by a
+            property that the outputs do not show. Then neighbouring rows are not compared.
+        rng: source of the randomness that shuffles and divides: None (fresh entropy; the result
+            records the seed), an int seed in [0, 2**63) (`--seed` on the command line), or a
+            Generator.
+        source: True to store the source text and hash of a custom attack, the outputs inside the
+            event, and the columns, rows and SHA-256 of files in the result. False leaves them out,
+            also in the HTML page and JSON.
+        header: for CSV and lines: "yes" or "no" states if the first row contains names. "auto"
+            detects names: none of the cells is a number or is repeated below (for lines: all other
+            rows are numbers).
+        sep: separator of the cells of a CSV file, one character or "tab". Detected by default.
+        encoding: encoding of texts. Defaults to the byte order mark if there is one, or else UTF-8.
+        format: name of a format, such as "csv", "lines" (one output per line) or "npz"; all names
+            are in `dpcore.files.formats.FORMATS`. Defaults to the format of the file name's ending.
+            Files compressed with gzip are recognised by their first bytes.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The `OutputsAudit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or `rows` is not given.
-        ValueError: if a value is out of range; if an argument does not belong to such rows; if the
-            two sides have different shapes or too few rows; if one side looks like labels; if a
-            score of a canary is NaN.
-        MemoryError: if memory cannot hold the outputs in a file, before they are read.
+        ValueError: if a value is out of range, an argument does not suit this kind of rows, the two
+            sides have different shapes or too few rows, one side looks like labels, or a canary
+            score is NaN.
+        MemoryError: if memory cannot hold the outputs of a file. It is raised before reading.
         OSError: if a file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
 
     Warns:
-        AssumptionWarning: if rows are repeated more often than chance allows, rows i of both
-            sides go together without `paired=True`, neighbouring rows go together without
-            `arranged=True`, or the number of included canaries is not
-            what fair coins give. No bound holds then: the result's `doubts` say the same, and
-            its verdict is "invalid: ...".
+        AssumptionWarning: if rows are repeated more often than chance allows, rows i of both sides
+            correlate without `paired=True`, neighbouring rows correlate without `arranged=True`, or
+            the number of included canaries contradicts fair coins. Then no bound holds: the
+            `doubts` of the result state the same, and its verdict is "invalid: ...".
 
     Source:
-        Jagielski, Ullman and Oprea (2020) for independent rows; Steinke, Nasr and Jagielski
-        (2023), theorem 5.2, and Mahloujifar, Melis and Chaudhuri (2025) for one run.
+        Jagielski, Ullman and Oprea (2020) for independent rows. Steinke, Nasr and Jagielski (2023),
+        theorem 5.2, and Mahloujifar, Melis and Chaudhuri (2025) for one run.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -396,7 +401,7 @@ def audit_outputs(
 
 
 def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
-    """Read a confusion matrix in counts, with keys tp, fn, fp and tn, or None for anything else."""
+    """Read a confusion matrix of counts with the keys tp, fn, fp and tn, or return None."""
     if not isinstance(outputs, Mapping):
         return None
     cells = {str(key).lower(): value for key, value in outputs.items()}
@@ -411,7 +416,7 @@ def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
 
 
 def _refuse_with_matrix(**others: Any) -> None:
-    """Raise an error for an argument that counts have no use for."""
+    """Raise an error for an argument that has no effect on counts."""
     for name, value in others.items():
         if value is not None:
             raise errors.invalid(name, "None where outputs are a confusion matrix", value)
@@ -420,7 +425,7 @@ def _refuse_with_matrix(**others: Any) -> None:
 def _audit_matrix(
     matrix: tuple[int, int, int, int], pair: Pair, stated: dict[str, Any]
 ) -> OutputsAudit:
-    """Make the audit of guesses that were counted elsewhere; a guess is the event."""
+    """Audit guesses that were counted elsewhere, with the guess as the event."""
     tp, fn, fp, tn = matrix
     stated |= {
         "names": ("confusion matrix",) * 2,
@@ -446,7 +451,7 @@ def _audit_matrix(
             sides, (tp, fn), (fp, tn), ("x", "x_prime"), strict=True
         )
     ]
-    # Two limits that hold at once are those of both guesses; any other bound is of one guess.
+    # A bound from two limits holds for both guesses at once. Other bounds hold for one guess only.
     declared = find_declaration(OUTPUTS_BOUNDS[stated["rows"]][stated["bound"]])
     has_limits = declared.curves == "point"
     return max(audits, key=lambda audit: audit.epsilon_lower) if has_limits else audits[0]
@@ -459,10 +464,10 @@ def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> Outpu
 
 
 def _state_tangent(stated: dict[str, Any]) -> None:
-    """State the tangent to a claim that is a curve, where no pilot chooses one."""
+    """Store the tangent to a claim that is a curve, if no pilot chooses a tangent."""
     if isinstance(stated["claim"], Claim):
         stated |= {"delta": _REPORT_DELTA, "tangent": stated["claim"].epsilon(_REPORT_DELTA)}
-        # A curve that implies no epsilon there has a tangent elsewhere, where delta is known.
+        # If the curve implies no finite epsilon at this delta, another tangent is taken.
         if not math.isfinite(stated["tangent"]):
             start = 0.0, float(stated["claim"].delta(0.0))
             remote = find_remote_tangent(stated["claim"])
@@ -501,7 +506,7 @@ def _audit_runs(
     doubts, remarks = judge_repetitions(sides)
     doubts += () if paired else doubts_of_pairs(sides, fitted.event)
     doubts += () if stated["arranged"] else doubts_of_order(sides)
-    # pandas names columns by numbers, too, which a table holds as texts.
+    # pandas also uses numbers as column names, and tables hold them as texts.
     names = (str(ast.literal_eval(title.removeprefix("column "))) for title in titles)
     plain = (int(name) if _NUMBER_PATTERN.fullmatch(name) else name for name in names)
     report = OutputsAudit(
@@ -522,7 +527,7 @@ def _audit_runs(
 
 
 def _check_rows_kind(rows: Any) -> str:
-    """Return the kind of rows; raise an error that explains the kinds, which decide soundness."""
+    """Return the kind of rows, or raise an error that explains the kinds."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
@@ -544,14 +549,14 @@ def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, pair
         raise errors.invalid("bound", "another where claim is a number", bound_name)
     declared[bound_name].check_delta(bound_name, delta)
     if paired and not declared[bound_name].paired:
-        # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
+        # With common seeds, the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
         requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
         raise errors.invalid("bound", requirement, bound_name)
     return bound_name
 
 
 def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | None) -> str:
-    """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
+    """Return a bound of one run for a claim that is a curve; refuse bounds for numbers."""
     usual = next(name for name, kind in curves.items() if kind == "only")
     gaussian = bound is not None and curves[bound] == "gaussian"
     if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
@@ -563,7 +568,7 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
 
 
 def _refuse_other_arguments(rows: str, **arguments: Any) -> None:
-    """Refuse arguments that have no meaning for such rows."""
+    """Raise an error for arguments that have no meaning for this kind of rows."""
     for name, value in arguments.items():
         usual = False if name in ("paired", "arranged") else None
         if (name == "guesses") == (rows == "independent") and value is not usual:
@@ -586,7 +591,7 @@ def _read_sides(
     groups: tuple[Any, Any],
     reader: Reader,
 ) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None, tuple[str, ...]]:
-    """Read the outputs on both sides, their names, names of columns, groups as integers, notes."""
+    """Read the outputs on both sides, their names, column names, groups as integers, and notes."""
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
@@ -605,7 +610,7 @@ def _read_sides(
         raise errors.invalid(
             "outputs_prime", "a file where outputs are standard input", outputs_prime
         )
-    # A column is one of both sides.
+    # A column of groups belongs to both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
     read, notes = read_matched(sources, request, groups, reader)
     first, second = map(_as_output_rows, sources, (side.rows for side in read))
@@ -614,7 +619,8 @@ def _read_sides(
     (first, second), titles, spellings = match_spellings((first, second), cells, titles)
     first, second, other_notes = match_rows(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
-        # Lists may have one length by chance: both sides are rows of objects if one of them is.
+        # Lists may have equal lengths by chance. If one side is an array of objects, both become
+        # one.
         first, second = (
             rows if rows.ndim == 1 else to_object_array(rows.tolist()) for rows in (first, second)
         )
@@ -631,7 +637,7 @@ def _read_sides(
 
 
 def _refuse_same_outputs(sources: dict[str, Any], reader: Reader, rows: Array) -> None:
-    """Raise an error for outputs that stand for both sides; equal constants are not such case."""
+    """Raise an error if the same outputs are given for both sides, except for constant outputs."""
     outputs, outputs_prime = sources.values()
     digests = [table.sha256 for table in reader.tables]
     is_file = is_path(outputs) and is_path(outputs_prime) and len(digests) == 2
@@ -643,12 +649,12 @@ def _refuse_same_outputs(sources: dict[str, Any], reader: Reader, rows: Array) -
 
 
 def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
-    """Raise an error unless groups are given for both sides, once."""
+    """Raise an error unless groups are given for both sides, exactly once."""
     if groups_prime is not None and (groups is None or label is not None):
         other = "label is" if groups is not None else "groups are not"
         raise errors.invalid("groups_prime", f"None where {other} given", groups_prime)
     if groups_prime is not None and is_column(groups) != is_column(groups_prime):
-        # A file with a column of groups has one column more than the other.
+        # A file with a column of groups has one more column than the other file.
         raise errors.invalid(
             "groups_prime", "a column, or None, where groups are one", groups_prime
         )
@@ -658,7 +664,7 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
 
 
 def _as_output_rows(name: str, value: Any) -> Array:
-    """Convert the outputs of one side to an array with one row for each output."""
+    """Convert the outputs of one side to an array with one row per output."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise errors.invalid(name, "an array without masked entries", value)

@@ -1,6 +1,6 @@
-"""The two sides of recorded outputs: read from files or arrays, separated by labels, grouped.
+"""Reading of the two sides of recorded outputs: from files or arrays, with labels and groups.
 
-No value of a file is dropped without an error.
+If a value of a file cannot be kept, an error is raised.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .matching import add_missing_names, match_places, match_spellings, match_un
 Sides = tuple[Array, Array]
 
 _MIN_DISTINCT_SCORES: Final = 20
-"""Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
+"""Smallest number of distinct values that identifies scores, if the other side is only 0 and 1."""
 
 _LABEL_SAMPLE_ROWS: Final = 2**10
-"""Rows that show of most sides that they are not labels."""
+"""Number of first rows that suffice to show, in most cases, that a side is not labels."""
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 Groups = list[Hashable]
-"""A group for each row."""
+"""Type of groups: one group per row."""
 
 
 def read_outputs(
@@ -47,27 +47,29 @@ def read_outputs(
     r"""Read the outputs of one side from a file.
 
     Args:
-        path: a file of one of `dpcore.files.formats.FORMATS`, also packed with gzip; "-" for
-            standard input. In tables of text (.csv, .tsv) a column is of numbers where float64
-            holds every digit of all its cells, an empty cell is None; the first row is a header
-            where none of its cells is a number or comes again below. An empty line of .txt is
-            None. Parquet needs pyarrow, or pandas with fastparquet. Pickles are refused.
-        column: name of a column (of an array, in an .npz file), or its number from 0, or several
-            of them, or "*" for all. None only where there is one or columns have no names.
-        reader: settings, and where what was found is kept.
+        path: a file in one of the formats `dpcore.files.formats.FORMATS`, also compressed with
+            gzip; "-" for standard input. In text tables (.csv, .tsv), a column contains numbers if
+            float64 holds every digit of all its cells, and an empty cell is None. The first row is
+            a header if none of its cells is a number or is repeated below. An empty line of .txt is
+            None. Parquet requires pyarrow, or pandas with fastparquet. Pickles are refused.
+        column: name of a column (of an array, in an .npz file), its number from 0, a list of
+            several, or "*" for all. May be None if there is only one column or columns have no
+            names.
+        reader: settings for reading. It also stores what was detected.
 
     Returns:
-        One column as it is, shape `(size,)`; several as `(size, columns)`; an .npy array whole.
+        One column as an array of shape `(size,)`, several columns as `(size, columns)`, or an .npy
+        array unchanged.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the file holds something else: the message names line and column.
+        ValueError: if the file has other contents. The message names line and column.
         MemoryError: if memory cannot hold the outputs.
         OSError: if the file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
 
     Source:
-        RFC 4180 for CSV; the numbers are those of Python's `float`.
+        RFC 4180 for CSV. Numbers are read as by Python's `float`.
 
     Example:
         >>> import tempfile
@@ -85,21 +87,21 @@ def read_outputs(
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
-    """Return the name of outputs in reports: the name of their file, or of the argument."""
+    """Return the name of outputs in reports: the file name, or the name of the argument."""
     if not is_path(value):
         return otherwise
     return "standard input" if str(value) == STDIN else Path(value).name
 
 
 class ReadSide(NamedTuple):
-    """Outputs of one side, as they were read.
+    """Outputs of one side as they were read.
 
     Args:
-        rows: the array; anything else as it is.
-        titles: names of its columns in messages, or none without names.
-        groups: the group of each row, or None without groups.
-        labels: the label of each row, or None without a column of labels.
-        cells: of a text the cells of its columns.
+        rows: the outputs as an array, or unchanged if they are not a file, frame or tensor.
+        titles: names of the columns in messages, empty without names.
+        groups: group of each row, or None without groups.
+        labels: label of each row, or None without a column of labels.
+        cells: cells of the columns if they were read from text.
     """
 
     rows: Any
@@ -115,20 +117,20 @@ def read_matched(
     """Read the outputs of each side; columns of two tables with names are matched by name.
 
     Args:
-        values: outputs on x, and those on x', by their names in messages: paths, tables or columns
-            of pandas, polars or pyarrow, torch tensors, or others.
-        request: the columns to take from files and frames; numbers refer to the first table.
-        groups: for each side the name or number of a column, an array with a group for each row,
-            or None.
-        reader: settings for files, and where what was found is kept.
+        values: outputs on x and on x', by their names in messages: paths, tables or columns of
+            pandas, polars or pyarrow, torch tensors, or other values.
+        request: columns to take from files and frames. Numbers refer to the first table.
+        groups: for each side, the name or number of a column, an array with one group per row, or
+            None.
+        reader: settings for files. It also stores what was detected.
 
     Returns:
-        Both sides; and notes of units and time zones that differ.
+        Both sides, and notes on different units and time zones.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a file or a frame holds something else, a column is missing, names
-            differ, or a group is missing.
+        ValueError: if a file or a frame has other contents, a column or a group is missing, or
+            names differ.
         MemoryError: if memory cannot hold the outputs.
         OSError: if a file cannot be read.
     """
@@ -158,7 +160,7 @@ def read_matched(
         if table is None:
             rows = _detach_to_array(value)
         else:
-            # An array that is an output whole has any shape.
+            # A whole array that is the output may have any shape.
             rows = table.whole
             if places:
                 rows, titles = frames.stack_columns(table, places)
@@ -173,7 +175,7 @@ def read_matched(
         listed = _read_groups(name.replace("outputs", "groups"), listed, value, rows, reader)
         cells = [] if table is None else [table.cells.get(place) for place in places]
         sides.append(ReadSide(rows, titles, listed, labels, cells))
-        # Memory need not hold the columns of both sides twice.
+        # The columns are released here, so that memory does not hold them twice.
         chosen[at] = None, [], {}
     return sides, notes
 
@@ -204,11 +206,12 @@ def _match_tables(
     requests: Sequence[Request],
     again: Callable[[int, Table, Mapping[int, Kind]], Table],
 ) -> tuple[list[tuple[Table | None, list[int], dict[int, str]]], tuple[str, ...]]:
-    """Choose the columns of the outputs in each table, in one order and with times in one unit.
+    """Choose the output columns of each table, in one order and with times in one unit.
 
     Returns:
-        Each table, numbers of the columns of the outputs, and those of the columns that are none
-        with what messages call them; and notes of units and time zones that differ.
+        A list and notes. The list holds, for each table: the table, the numbers of its output
+        columns, and a mapping from its other requested columns to their names in messages. The
+        notes describe different units and time zones.
     """
     every = [name for table in tables if table for name in table.names or ()]
     wholes = [table and add_missing_names(table, every) for table in tables]
@@ -223,7 +226,7 @@ def _match_tables(
         chosen[1] = wholes[1], places, chosen[1][2]
     numbers = [places for table, places, _ in chosen if table]
     decided: list[dict[int, Kind]] = [{} for _ in chosen]
-    # The kinds only widen, so that this ends.
+    # Each step only widens the types, so the loop ends.
     while any(kinds := join_kinds([table for table, *_ in chosen if table], numbers)):
         rest = iter(kinds)
         for at, (table, places, others) in enumerate(chosen):
@@ -246,7 +249,7 @@ def _read_again(
     table: Table,
     kinds: Mapping[int, Kind],
 ) -> Table:
-    """Read the text of one side again with other kinds of columns."""
+    """Read the text of one side again, with other types of columns."""
     with name_path_errors(Path(values[at]), "read", "outputs"):
         return read_again(Path(values[at]), requests[at], reader, table, kinds)
 
@@ -271,12 +274,12 @@ def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Tabl
 
 
 def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
-    """Return the columns of the outputs, or none for an array that is an output whole."""
+    """Return the output columns, or an empty list if a whole array is the output."""
     if table.whole is not None and request.is_open and not others:
         return []
     rest = [place for place in range(len(table.columns)) if place not in others]
     if request.label is not None and request.is_open and len(rest) != 1:
-        # Any further column, a row number say, could tell the sides apart by itself.
+        # Each additional column, such as a row number, could reveal the side.
         wide = f"where a file has {len(rest)} columns beside the label"
         raise invalid("column", f"given {wide} (a name, or a list of names)", None)
     places = frames.choose_places(table, request, rest, True)
@@ -289,23 +292,24 @@ def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -
 def by_label(
     outputs: Any, label: Any, request: Request, label_x: Any, groups: Any, reader: Reader
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None, tuple[str, ...]]:
-    """Split the outputs by labels into those on x and those on x'.
+    """Split the outputs by labels into outputs on x and outputs on x'.
 
     Args:
-        outputs: of both sides: a path, a frame, an array, ...
-        label: the name or number of a column of `outputs`, or an array of labels for its rows.
-        request: the columns of the output.
-        label_x: the value of the label that stands for x, or None.
-        groups: the name or number of a column, an array with a group for each row, or None.
-        reader: settings for files, and where what was found is kept.
+        outputs: outputs of both sides: a path, a frame, an array, ...
+        label: name or number of a column of `outputs`, or an array with one label per row.
+        request: columns of the output.
+        label_x: value of the label that marks x, or None.
+        groups: name or number of a column, an array with one group per row, or None.
+        reader: settings for files. It also stores what was detected.
 
     Returns:
-        Both sides, each in the order of the rows; what messages call their columns; the group of
+        Both sides, each in the order of the rows; names of their columns in messages; the group of
         each row on both sides, or None; and notes.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a column is missing; if labels or groups are missing, unknown, of
+        ValueError: if a column is missing, if labels or groups are missing or unknown, if their
+            number differs from the number of rows, or if all rows belong to one side.
             another number than the rows, or all of one side.
     """
     request = request._replace(label=label if is_column(label) else None)
@@ -337,7 +341,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
     """Return the groups of both sides as integers from 0, in the order of first occurrence.
 
     Raises:
-        ValueError: if there is a group on both sides.
+        ValueError: if a group occurs on both sides.
 
     Example:
         >>> number_groups(["a", "b", "a"], ["c"])
@@ -347,7 +351,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
 
     shared = set(first) & set(second)
     if shared:
-        # Its rows would choose the event on one side and be counted on the other.
+        # Rows of this group would choose the event on one side and be counted on the other.
         requirement = (
             f"other groups on x than on x' ({len(shared):,} are on both sides; where their numbers "
             "start anew in each file, call them 'x 1' and 'x_prime 1')"
@@ -357,7 +361,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
 
 
 def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader) -> Groups | None:
-    """Return a group for each row, none of them missing."""
+    """Return a group for each row; a missing group is an error."""
     from ..divergence.points import read_labels
 
     if groups is None:
@@ -373,13 +377,13 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
 
 
 def is_column(value: Any) -> bool:
-    """Return True for the name or the number of a column."""
+    """Return True if the value is the name or number of a column."""
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
 def _as_rows(values: Any) -> Array:
-    """Return the outputs of both sides as an array."""
-    # Rows of different lengths are no array.
+    """Convert the outputs of both sides to an array."""
+    # Rows of different lengths do not form an array.
     with suppress(ValueError):
         if (rows := np.asarray(values)).ndim:
             return rows
@@ -387,7 +391,7 @@ def _as_rows(values: Any) -> Array:
 
 
 def _read_values(values: Any, name: str, reader: Reader) -> Any:
-    """Read labels or groups that are an argument of their own."""
+    """Read labels or groups that are a separate argument."""
     return read_matched({name: values}, Request(""), [None], reader)[0][0].rows
 
 
@@ -396,13 +400,13 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
     indexed = [frame.index for frame in (values, outputs) if has_all(frame, "index")]
     indices = [frame for frame in indexed if has_all(frame, "equals")]
     if len(indices) == 2 and not indices[1].equals(indices[0]):
-        # One of them was sorted or filtered: by place, they would meet the wrong outputs.
+        # One of them was sorted or filtered, so matching by position would mix up the rows.
         what = "labels" if name == "label" else name
         raise invalid(name, f"{what} with the index of outputs", indices[0])
 
 
 def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) -> Array:
-    """Read a label for each row, shape `(size,)`."""
+    """Read one label per row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
@@ -423,23 +427,23 @@ def _detach_to_array(value: Any) -> Any:
     """Convert a Series or a torch tensor to an array, without gradient or device."""
     if has_all(value, "detach", "cpu"):
         tensor = value.detach().cpu()
-        # numpy has no bfloat16; float32 holds its values exactly.
+        # numpy has no bfloat16. float32 represents its values exactly.
         return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     is_column = has_all(value, "to_numpy", "dtype") or has_all(value, "to_numpy", "null_count")
     return frames.convert_column(value) if is_column else value
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
-    """Refuse two sides that mark missing values by None and by NaN.
+    """Raise an error if one side marks missing values by None and the other by NaN.
 
-    A file that pandas wrote, or an empty cell, gives None where a frame or an array has NaN:
-    every missing output would look like a leak.
+    An empty cell, or a file that pandas wrote, gives None, but a frame or an array contains NaN.
+    Every missing output would then look like a leak.
 
     Args:
         sides: outputs on x and on x'.
 
     Raises:
-        ValueError: if only None is on one side and only NaN on the other.
+        ValueError: if one side has only None and the other side has only NaN.
     """
     first, second = map(_list_marks, sides)
     if first and second and not first & second:
@@ -449,7 +453,7 @@ def refuse_unlike_marks(sides: Sides) -> None:
 
 
 def _list_marks(side: Array) -> set[str]:
-    """List the marks of a missing value that occur among the outputs."""
+    """Return the marks of missing values that occur among the outputs."""
     if side.dtype.kind == "f":
         return {"NaN"} if np.isnan(side).any() else set()
     if side.dtype != object:
@@ -463,16 +467,17 @@ def _list_marks(side: Array) -> set[str]:
 
 
 def refuse_labels(sides: Sides) -> None:
-    """Refuse scores followed by their labels, the order of arguments in scikit-learn.
+    """Raise an error for scores followed by their labels, the argument order of scikit-learn.
 
-    Taken for outputs on x', labels certify hardly any loss: .07 where the scores give 1.62.
+    If labels are taken for outputs on x', hardly any loss is certified: 0.07 in an example in which
+    the scores give 1.62.
 
     Args:
-        sides: what was given as outputs on x and on x'.
+        sides: the arguments for outputs on x and on x'.
 
     Raises:
-        ValueError: if one side is of bools and the other is not; or if one is 0 and 1, or -1
-            and 1, and the other, of equal length, many distinct numbers.
+        ValueError: if one side is bool and the other is not. Also if one side consists of 0 and 1,
+            or of -1 and 1, and the other, of equal length, has many distinct numbers.
     """
     for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
         if _are_labels(side, other):

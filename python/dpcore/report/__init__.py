@@ -1,11 +1,11 @@
-"""Toolkit of reports: rows, cards, pages, figures and plain data. It knows no result."""
+"""Tools for reports: rows, cards, pages, figures and plain data, independent of result classes."""
 
 from typing import Final
 
 __all__ = ["WORD_PACKAGES"]
 
 WORD_PACKAGES: Final[list[str]] = []
-"""Packages that declare words of files, and that are imported when a file has an unknown word.
+"""Packages whose classes declare words for files. They are imported for an unknown word.
 
-The top of the package fills this list, so that no lower file names a higher one.
+The package `dpcore` fills this list, so that a lower module never names a higher one.
 """

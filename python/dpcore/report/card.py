@@ -1,8 +1,8 @@
-"""Cards of a notebook: an element of HTML that contains its own style.
+"""Cards for notebooks: HTML elements that contain their own style.
 
-The card follows the reader's colour scheme (`prefers-color-scheme`), and where they say more,
-JupyterLab, VS Code and documentation themes. It brings ground and ink together, so that it can be
-read on any page; a row is broken where the card is narrow.
+The card follows the reader's colour scheme (`prefers-color-scheme`), or else the theme of
+JupyterLab, VS Code and documentation pages if they set one. It sets both background and text
+colours, so it is readable on any page. On narrow cards, the rows wrap.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CARD_STYLE: Final = f"""
 """
 
 _CARD_CLASS: Final = f"dpcore-{zlib.crc32(_CARD_STYLE.encode()):08x}"
-"""Class of a card. Of another style, such as an older release's, it is another."""
+"""CSS class of a card. It depends on the style, so releases with other styles use other classes."""
 
 _VERDICT_CLASSES: Final = {None: "untested", True: "refuted", False: "stands"}
 
@@ -63,12 +63,12 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
     """Format the rows of a report as HTML for a notebook.
 
     Args:
-        name: what the report is about.
-        rows: (label, text), as plain text.
-        refuted: decides the colour of a row "verdict".
+        name: subject of the report.
+        rows: pairs (label, text), as plain text.
+        refuted: outcome, which sets the colour of a row "verdict".
 
     Returns:
-        One element that carries its style.
+        One HTML element that contains its style.
 
     Example:
         >>> text = make_card("a < b", [("verdict", "not refuted")], False)
@@ -81,21 +81,21 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
 
 
 def frame_html(body: str) -> str:
-    """Make one element of a body and the style of cards."""
+    """Put a body and the style of cards into one HTML element."""
     style = _CARD_STYLE.replace(".@", f".{_CARD_CLASS}")
     return f'<div class="{_CARD_CLASS}"><style>{style}</style>{body}</div>'
 
 
 def escape_html(text: object) -> str:
-    """Escape visible text; line breaks stay."""
-    # Lines of a report that has some; what they quote was made visible where they were made.
+    """Escape text for HTML, with hidden characters made visible; line breaks remain."""
+    # Line breaks belong to the report. Quoted texts were made visible before.
     return markup.escape(make_visible(str(text), "\n"))
 
 
 def make_card_table(
     name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None
 ) -> str:
-    """Make a table of rows (label, HTML, True for the verdict)."""
+    """Format rows (label, HTML, True for the verdict) as an HTML table."""
     cells = []
     for label, line, verdict in lines:
         style = f' class="{_VERDICT_CLASSES[refuted]}"' if verdict else ""
@@ -105,5 +105,5 @@ def make_card_table(
 
 
 def fold_html(summary: str, inner: str) -> str:
-    """Make an element that opens."""
+    """Return an HTML element that the reader can open."""
     return f"<details><summary>{escape_html(summary)}</summary>{inner}</details>"

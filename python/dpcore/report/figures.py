@@ -1,8 +1,8 @@
-"""Pictures: their canvas, their style, and how they are saved.
+"""Figures of reports: canvas, style, and saving.
 
-A user's `plot()` goes through pyplot and follows the current style: its size, fonts, background and
-cycle of colours. Pages, experiments' files and the command line draw on figures that pyplot does
-not know, in one style: `use_own_style`.
+`plot()` called by a user goes through pyplot and uses the current style: its size, fonts,
+background and colour cycle. Pages, experiments and the command line draw on figures outside of
+pyplot, in the package's own style (`use_own_style`).
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette: told apart with any colour vision.
+# Palette of Okabe and Ito, whose colours can be distinguished with any colour vision.
 INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
-# Ground, and a shade of it; unlike the white of a style, which may be its letters'.
+# Background, and a shade of it. They differ from white, which a style may use for its text.
 WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
-"""The order of the package's own cycle: what a style calls C0 stands for the first, and so on."""
+"""Package's own colour cycle. Its first colour is replaced by C0 of a style, and so on."""
 
 
 @contextmanager
 def use_own_style(letters: str = "path") -> Iterator[Figure]:
-    """Set the package's own style and yield an empty figure that pyplot does not know.
+    """Set the package's own style and yield an empty figure that pyplot does not manage.
 
-    A user's own style, such as white on black, would not fit a page; and one result has one
-    picture, whatever the machine's settings.
+    A user's own style, such as white on black, would not fit a page. The picture of a result should
+    not depend on the settings of the machine.
 
     Args:
-        letters: "path" draws them in an SVG, "none" leaves them text.
+        letters: "path" draws text as paths in an SVG, and "none" keeps it as text.
     """
     import matplotlib
     from cycler import cycler
@@ -51,13 +51,13 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
         matplotlib.rcParams.update(
             {"axes.prop_cycle": cycler(color=_COLOUR_CYCLE), "text.color": INK}
         )
-        # Random names of elements would make every SVG differ from the last.
+        # Random element names would make every SVG differ from the previous one.
         matplotlib.rcParams.update({"svg.fonttype": letters, "svg.hashsalt": "dpcore"})
         yield Figure(layout="constrained")
 
 
 def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) -> None:
-    """Save a figure as a whole or not at all; its format is the ending of the path."""
+    """Save a figure completely or not at all. The ending of the path determines its format."""
     content = io.BytesIO()
     ending = Path(path).suffix.removeprefix(".").lower()
     show_hidden_characters(figure).savefig(content, format=ending, **options)
@@ -65,7 +65,7 @@ def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) 
 
 
 def show_hidden_characters(figure: Figure) -> Figure:
-    """Make hidden characters in the texts of a figure visible; line breaks of the layout stay."""
+    """Make hidden characters in the texts of a figure visible, except for line breaks."""
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
@@ -83,19 +83,19 @@ def relative_size(width: float, height: float) -> tuple[float, float]:
 
 
 def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
-    """Return the figure, or part of one, in which a picture of several panels is drawn.
+    """Return the figure, or the part of a figure, for a picture of several panels.
 
     Args:
-        ax: None for a new figure of pyplot; an empty figure; or axes that are subplots of
-            their figure; the picture is drawn in their place.
-        size: of a new or empty figure in inches.
+        ax: None for a new pyplot figure, an empty figure, or axes that are subplots of a figure.
+            The picture then replaces these axes.
+        size: size of a new or empty figure in inches.
 
     Returns:
-        A figure, or a part of one that behaves like it.
+        A figure or a subfigure.
 
     Raises:
         TypeError: if `ax` is another object.
-        ValueError: if the axes have no place among subplots.
+        ValueError: if the axes are not subplots.
     """
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
@@ -126,7 +126,7 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
 
 
 def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
-    """Return the axes of a picture of one panel: those given, or new ones (`get_canvas`)."""
+    """Return the axes for a picture of one panel: the given axes, or new ones (`get_canvas`)."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -136,14 +136,14 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
 
 
 def _show_once(figure: Figure) -> None:
-    """Prevent a second display of a figure that is the value of a notebook's cell."""
+    """Prevent that a notebook displays a figure twice if it is the value of a cell."""
     figure._ipython_display_ = partial(_close_figure, figure)  # type: ignore[attr-defined]
 
 
 def _close_figure(figure: Figure) -> None:
-    """Close a figure before IPython shows it.
+    """Close a figure before IPython displays it.
 
-    The inline backend would show an open figure a second time.
+    The inline backend would display an open figure a second time.
     """
     import matplotlib
 
@@ -163,27 +163,27 @@ def cycle_colour(place: int) -> Any:
 
 
 def text_colour() -> Any:
-    """Return the colour of text in the current style; it also draws lines that are not data."""
+    """Return the text colour of the current style, which is also used for auxiliary lines."""
     from matplotlib import rcParams
 
     return rcParams["text.color"]
 
 
 def background_box(axes: Axes) -> dict[str, Any]:
-    """Return a box in the background colour, for words that a line may cross."""
+    """Return a box in the background colour, for text that a line may cross."""
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
 def thin_axes(axes: Axes) -> None:
-    """Keep the axes on two sides only."""
+    """Hide the top and right spines of the axes."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def apply_style(picture: Figure) -> Figure:
     """Replace the package's own colours in the whole figure by those of the current style.
 
-    Pictures of many parts are drawn in the package's colours; here blue becomes the first of the
-    style's cycle, ink its letters, `WHITE` its ground.
+    Pictures of many parts are first drawn in the package's colours. Here blue becomes the first
+    colour of the style's cycle, ink becomes its text colour, and `WHITE` its background.
     """
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb, to_rgba
@@ -207,7 +207,7 @@ def apply_style(picture: Figure) -> Figure:
 
 
 def get_whole_figure(picture: Any) -> Figure:
-    """Return the figure that a part belongs to, or the figure itself."""
+    """Return the figure that contains a subfigure, or the figure itself."""
     root: Any = picture.figure
     return picture if root is None or root is picture else get_whole_figure(root)
 
@@ -241,15 +241,15 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
 
 
 def finish_axes(axes: Axes, title: str) -> Figure:
-    """Write the title of a picture of one panel, and return the whole figure."""
+    """Add the title to a picture of one panel, and return the whole figure."""
     axes.set_title(title, loc="left", fontsize="medium")
     thin_axes(axes)
     return get_whole_figure(axes.figure)
 
 
 def format_title(name: str, verdict: str) -> str:
-    """Format the title of a picture of an audit: its name, shortened, above its verdict."""
-    # A pair of dollars would be read as mathematics.
+    """Format the title of an audit's picture: its shortened name above its verdict."""
+    # A pair of dollar signs would be read as mathematics.
     name = make_visible(name).replace("$", r"\$")
     return f"{name if len(name) <= 60 else f'{name[:57]}...'}\n{verdict}"
 
@@ -257,5 +257,5 @@ def format_title(name: str, verdict: str) -> str:
 def annotate_point(
     axes: Axes, words: str, point: tuple[float, float], offset: tuple[int, int], **style: Any
 ) -> None:
-    """Write words near a point, at an offset in points of a printer."""
+    """Write text near a point, at an offset in points (1/72 inch)."""
     axes.annotate(words, point, offset, textcoords="offset points", **style)

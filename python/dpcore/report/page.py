@@ -1,6 +1,6 @@
 """Self-contained HTML pages: their frame, header, tables, pictures and data.
 
-A page does not load from the network (and forbids itself to), needs no script, and is also
+A page loads no data from the network (its security policy forbids it), needs no script, and is also
 well-formed XML.
 """
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PICTURE_SIZE: Final = (3.9, 3.4)
-"""Inches of the width of a picture, and at most of its height. On a telephone of 360 pixels the
-smallest letters are 10 pixels high then; on a screen the page limits the width."""
+"""Width and maximal height of a picture in inches. On a phone with a width of 360 pixels, the
+smallest letters are 10 pixels high. On a screen, the page limits the width."""
 
 AUDIT_KIND = "Audit of a claim of differential privacy"
 """Line above the name of an audit."""
 
 LINES = "\n\t"
-"""Layout of data and of source text."""
+"""Layout characters that remain in data and in source text."""
 
-# Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
+# Characters that are invalid in XML 1.0, including surrogates, which UTF-8 cannot encode.
 _INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _PAGE_STYLE = """
@@ -86,7 +86,7 @@ table + details { margin-top: 0.75rem }
 
 
 class Subject(NamedTuple):
-    """Subject of a page: what the result is about, the outcome in words, and as a truth value."""
+    """Subject of a page: name, outcome in words, and outcome as a boolean (None if undecided)."""
 
     name: str
     verdict: str
@@ -105,19 +105,19 @@ def page_of_table(
     rows: Sequence[Sequence[str]],
     notes: Sequence[str],
 ) -> str:
-    """Make the page of a result that is a table: answers, picture, table, notes.
+    """Return the page of a result that is a table: answers, picture, table and notes.
 
     Args:
-        result: what `plot` draws.
-        name: what the result is about.
-        outcome: a few words, behind the name.
-        kind: one line above the name.
-        meaning: what the figures do not say.
-        figures: names of key figures, and their values.
-        answers: questions, and what was found.
-        picture: its heading, and inches of its height on a screen.
-        rows: of the table, the header first.
-        notes: what a reader must know.
+        result: the result, whose `plot` draws the picture.
+        name: subject of the result.
+        outcome: a few words, shown after the name.
+        kind: line above the name.
+        meaning: explanation of what the numbers do not show.
+        figures: names of key numbers, and their values.
+        answers: questions and their answers.
+        picture: heading, and height in inches on a screen.
+        rows: rows of the table, the header first.
+        notes: notes for the reader.
     """
     heading, height = picture
     header = "".join(f"<th>{escape_text(cell)}</th>" for cell in rows[0])
@@ -143,17 +143,17 @@ def make_plain_page(
     picture: tuple[str, str] | None = None,
     sections: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Make the page of a result whose report is rows: picture and rows.
+    """Return the page of a result whose report consists of rows: a picture and the rows.
 
     Args:
-        result: the first row of its report is the outcome.
-        name: what the result is about.
-        kind: one line above the name.
-        meaning: what the outcome means.
-        figures: names of key figures, and their values.
-        picture: its heading, and what is seen in it. Defaults to the outcome.
-        sections: headings and HTML of further parts. A page that is given away does not show the
-            data of a result that holds what each text scored.
+        result: the result. The first row of its report is the outcome.
+        name: subject of the result.
+        kind: line above the name.
+        meaning: explanation of the outcome.
+        figures: names of key numbers, and their values.
+        picture: heading and description. Defaults to "Picture" and the outcome.
+        sections: headings and HTML of further sections. A page that may be shared does not show the
+            data of a result that holds the score of each text.
     """
     rows = [(label, text) for label, text in result.lines() if label != "time"]
     subject = Subject(name, rows[0][1], getattr(result, "refuted", None))
@@ -168,14 +168,14 @@ def make_plain_page(
 
 
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
-    """Return the page, and write it to a file if there is a path."""
+    """Return the page, and write it to a file if a path is given."""
     if path is not None:
         write_file(path, text)
     return text
 
 
 def make_document(subject: Subject, head: str, sections: list[Row], footer: str) -> str:
-    """Make a whole page of a header, sections of (heading, HTML), and a footer."""
+    """Return a whole page from a header, sections of (heading, HTML), and a footer."""
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
@@ -203,7 +203,7 @@ def make_document(subject: Subject, head: str, sections: list[Row], footer: str)
 
 
 def escape_text(words: object, layout: str = "") -> str:
-    """Escape visible text for an element or an attribute; `layout` as for `make_visible`."""
+    """Escape text for an element or an attribute; `layout` as for `make_visible`."""
     return html.escape(make_visible(str(words), layout))
 
 
@@ -213,8 +213,8 @@ def make_header(
     figures: Sequence[tuple[str, str]],
     kind: str = AUDIT_KIND,
 ) -> str:
-    """Make the header of a page: its kind, name, verdict and its meaning, and key figures."""
-    # Not green: a claim that stands is not a claim that was proved.
+    """Return the header of a page: its kind, name, verdict with its meaning, and key numbers."""
+    # The colour is not green, because a claim that is not refuted is not proved.
     colour = {None: GREY, True: RED, False: BLUE}[subject.refuted]
     verdict = escape_text(subject.verdict)
     if subject.refuted:
@@ -232,7 +232,7 @@ def make_header(
 
 
 def make_table(rows: list[Row]) -> str:
-    """Make a table of rows (label, text)."""
+    """Format rows (label, text) as an HTML table."""
     lines = "\n".join(
         f'<tr><th scope="row">{escape_text(label)}</th><td>{escape_text(line)}</td></tr>'
         for label, line in rows
@@ -241,7 +241,7 @@ def make_table(rows: list[Row]) -> str:
 
 
 def make_figure_table(header: str, rows: Iterable[str]) -> str:
-    """Make a table of figures from the cells of its header and of its rows."""
+    """Format a table of numbers from the cells of its header and of its rows."""
     lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
@@ -250,19 +250,19 @@ def make_figure_table(header: str, rows: Iterable[str]) -> str:
 
 
 def fold_data(summary: str, text: str) -> str:
-    """Make an element that opens and shows data unchanged."""
+    """Return an element that the reader can open and that shows data unchanged."""
     code = f"<pre><code>{escape_text(text, LINES)}</code></pre>"
     return f"<details>\n<summary>{summary}</summary>\n{code}\n</details>"
 
 
 def make_picture(result: Any, name: str, words: tuple[str, str], height: float) -> str:
-    """Draw the picture of a method; return "" without a picture.
+    """Draw the picture of a plot method; return "" if there is no picture.
 
     Args:
         result: the result.
-        name: the method.
-        words: the heading, and what is seen in the picture.
-        height: most inches.
+        name: name of the method.
+        words: heading, and description of the picture.
+        height: maximal height in inches.
     """
     title, described = words
     width, most = _PICTURE_SIZE
@@ -284,7 +284,7 @@ def _picture_to_svg(result: Any, name: str, size: tuple[float, float], prefix: s
             return ""
         figure.set_size_inches(size)
         if len(figure.axes) == 1:
-            # The page says above what the title says, in letters that wrap.
+            # The page shows the title above, as text that wraps.
             for side in ("left", "center", "right"):
                 figure.axes[0].set_title("", loc=side)
         return _figure_to_element(figure, prefix)
@@ -294,32 +294,32 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     file = io.StringIO()
-    # Date and version would make every page differ from the last.
+    # Date and version would make every page differ from the previous one.
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     canvas: Any = FigureCanvasSVG(show_hidden_characters(figure))
-    # `savefig` draws twice, the first time for the layout only.
+    # `savefig` draws twice, and the first time is only for the layout.
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine("none")
     canvas.print_svg(file, metadata=nothing)
     drawing = file.getvalue()[file.getvalue().index("<svg ") :]
-    # Its style would speak to the whole page, which has the same line.
+    # A style element would apply to the whole page, which has the same rule.
     drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)
-    # Names are unique in a page, and every picture begins with figure_1.
+    # Names must be unique in a page, but every picture begins with figure_1.
     drawing = re.sub(r' id="', f' id="{prefix}-', drawing)
     drawing = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", drawing)
     return _INVALID_XML_CHARACTERS.sub("\ufffd", drawing.strip())
 
 
 def make_data(result: Any) -> str:
-    """Write the result as JSON, to be read and to be copied."""
-    # One line for each field, so that two audits can be compared line by line.
+    """Return the result as JSON, once to be shown and once to be parsed."""
+    # Each field has its own line, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
         for name, value in result.to_dict().items()
     ]
     record = "{\n" + ",\n".join(fields) + "\n}"
-    # Inside a script nothing is unescaped, so < and & are written as JSON's own escapes.
+    # Inside a script element, entities are not decoded, so < and & are written as JSON escapes.
     inert = record.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
     summary = f"The audit as JSON (dpcore.{type(result).__name__}.from_json reads it)"
     script = f'<script type="application/json" id="audit">\n{inert}\n</script>'
@@ -327,6 +327,6 @@ def make_data(result: Any) -> str:
 
 
 def list_versions(before: str = "") -> str:
-    """List the versions that made the page, on one line."""
+    """Return a line with the versions of the packages that made the page."""
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {escape_text(made_with)}.</p>'

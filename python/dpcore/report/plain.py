@@ -1,4 +1,4 @@
-"""Plain data: objects as strict JSON and back, each class named by a word of its own."""
+"""Conversion of objects to strict JSON and back; files name each class by a separate word."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ from .shown import name_of
 
 
 class PlainResult(Protocol):
-    """A result as this file sees it: a dataclass that writes and reads itself."""
+    """Protocol of a result here: a dataclass that converts itself to plain data and back."""
 
     @property
     def _is_verdict_slow(self) -> bool:
-        """True if the verdict takes minutes."""
+        """True if the computation of the verdict takes minutes."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result of plain data."""
+        """Make the result from plain data."""
 
     def _require_consistency(self) -> None:
-        """Refuse fields that no result has together."""
+        """Raise an error for a combination of fields that no result has."""
 
 
 AnyResult = TypeVar("AnyResult", bound=PlainResult)
 
 Reading = Callable[[str, Any], Any]
-"""From the name of a field and what a file holds to its value; raises where that is wrong."""
+"""Type of a function from the name of a field and its value in a file to the value of the field."""
 
 _REAL_DTYPE: Final = re.compile("[<>|=][buifU]([0-9]{1,9})")
 _MAX_PADDED_WIDTH: Final = 4096
-"""Characters that a dtype may have beyond its items: numpy converts 8,192 entries at a time."""
+"""Largest width of a dtype beyond its items. numpy converts 8,192 entries at a time."""
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _JSON_TYPES: Final = (bool, int, float, str)
 _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
@@ -66,12 +66,12 @@ _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
 
 
 class Form(NamedTuple):
-    """Form in which files hold objects of a kind.
+    """Representation of objects of one type in files.
 
     Args:
-        holds: `(value)` -> True for an object of this kind.
-        encode: `(value)` -> a mapping that has the key of the form.
-        decode: `(mapping)` -> the object.
+        holds: function `(value)` that returns True for an object of this type.
+        encode: function `(value)` that returns a mapping with the key of the form.
+        decode: function `(mapping)` that returns the object.
     """
 
     holds: Callable[[Any], bool]
@@ -80,22 +80,23 @@ class Form(NamedTuple):
 
 
 _FORMS: Final[dict[str, Form]] = {}
-"""Forms of objects other than records, by the key that each of them has in files.
+"""Forms of objects other than records, by the key that identifies each form in files.
 
-They are tried in the order in which they are declared, that of results first: these have fields.
+They are tried in the order of their declaration. The form of results must be first, because results
+also have fields.
 """
 
 
 def declare_form(key: str, form: Form) -> None:
-    """Declare the key by which files recognise a form."""
+    """Declare the key by which files identify a form."""
     _FORMS[key] = form
 
 
 def declare(word: str, cls: type) -> None:
-    """Declare the word by which files name a class, independent of the class's name.
+    """Declare the word by which files identify a class, independent of the class's name.
 
     Raises:
-        TypeError: if another class has it.
+        TypeError: if another class has declared the word.
     """
     home = cls.__module__, cls.__qualname__
     taken = _WORD_HOMES.setdefault(word, home)
@@ -107,17 +108,17 @@ def declare(word: str, cls: type) -> None:
 
 
 def class_of(word: object) -> type | None:
-    """Return the class that declares a word, or None if no loaded module has one."""
+    """Return the class that declares a word, or None if no loaded module declares it."""
     home = _WORD_HOMES.get(word) if isinstance(word, str) else None
     if home is None:
         return None
-    # By its name: a dataclass with slots has a forgotten twin that declared the word first.
+    # The class is found by its name: a dataclass with slots replaces the class that was declared.
     cls: type = getattr(import_module(home[0]), home[1])
     return cls
 
 
 def word_of(cls: type) -> str | None:
-    """Return the word that a class itself declares, or None; a subclass has no word."""
+    """Return the word that a class itself declares, or None; subclasses do not inherit it."""
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _WORD_HOMES.items() if where == home)
     return next((word for word in words if class_of(word) is cls), None)
@@ -125,7 +126,7 @@ def word_of(cls: type) -> str | None:
 
 @contextlib.contextmanager
 def name_field(name: str, held: Any) -> Iterator[None]:
-    """Name the field in errors about what a file holds there that name no argument."""
+    """Name the field in errors about its value in a file, unless they name an argument."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
@@ -136,24 +137,24 @@ def name_field(name: str, held: Any) -> Iterator[None]:
 
 
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
-    """Read the value of a field from the value in a file; `decode` makes its objects."""
+    """Read the value of a field from its value in a file; `decode` makes its objects."""
     read: Reading = field.metadata.get("read", as_it_stands)
     with name_field(field.name, held):
         return read(field.name, decode(held))
 
 
 def lists_to_tuples(value: Any) -> Any:
-    """Convert lists to tuples, nested ones too: a record holds no list."""
+    """Convert lists to tuples, also nested ones, because a record contains no lists."""
     return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def as_it_stands(name: str, value: Any) -> Any:
-    """Accept any value; no figure depends on it."""
+    """Return any value unchanged, for fields on which no number depends."""
     return value
 
 
 def encode_float(value: float) -> float | str:
-    """Return the float, or the word for a value that JSON lacks."""
+    """Return the float, or a word for inf, -inf and nan, which JSON lacks."""
     return value if math.isfinite(value) else "nan" if value != value else f"{value:g}"
 
 
@@ -183,7 +184,7 @@ def encode_value(value: Any) -> Any:
 
 
 def encode_fields(value: Any) -> dict[str, Any]:
-    """Return the fields as plain data, without those that no file holds."""
+    """Return the fields as plain data, without fields that are not stored in files."""
     return {
         field.name: (encode_input if field.metadata.get("input") else encode_value)(
             getattr(value, field.name)
@@ -196,8 +197,8 @@ def encode_fields(value: Any) -> dict[str, Any]:
 def encode_input(value: Any) -> Any:
     """Convert an input to plain data that keeps the type of every item.
 
-    JSON has lists, booleans, integers and finite floats; tuples, other floats and numpy's scalars
-    are mappings. Of an object that holds itself only the text stays.
+    Lists, booleans, integers and finite floats are written as in JSON. Tuples, other floats and
+    numpy scalars become mappings. For an object that contains itself, only its text is kept.
     """
     try:
         return _encode_typed(value)
@@ -219,9 +220,9 @@ def _encode_typed(value: Any) -> Any:
 
 
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
-    """Return the fields of a record; only its text if one of them cannot be stored."""
+    """Return the fields of a record, or only its text if a field cannot be stored."""
     values = encode_fields(value)
-    # An input, and a field that says so, may be a mere name.
+    # Inputs, and fields marked as "named", may be stored by name only.
     strict = [f.name for f in fields(value) if not f.metadata.keys() & {"input", "named"}]
     items = [values[name] for name in strict if name in values]
     is_whole = not any(isinstance(item, dict) and "repr" in item for item in items)
@@ -229,9 +230,9 @@ def _encode_record(word: str, value: Any) -> dict[str, Any]:
 
 
 def _find_class(word: Any) -> type:
-    """Return the class of a word.
+    """Return the class that declares a word.
 
-    No file can name a module: only modules of this package are imported.
+    A file cannot name a module: only modules of this package are imported.
     """
     cls = class_of(word)
     for package in WORD_PACKAGES:
@@ -244,7 +245,7 @@ def _find_class(word: Any) -> type:
 
 
 def decode_value(value: Any) -> Any:
-    """Decode the result of `encode_value`; return the name of an object that JSON cannot hold."""
+    """Decode the result of `encode_value`; an object that JSON cannot hold becomes its name."""
     if isinstance(value, list):
         return [decode_value(item) for item in value]
     if not isinstance(value, Mapping):
@@ -256,7 +257,7 @@ def decode_value(value: Any) -> Any:
     if "scalar" in value:
         return decode_value(value["scalar"])[()]
     if "array" in value:
-        # By its text: `np.dtype` parses more, and a short text may be a width of billions.
+        # The text is checked, because `np.dtype` accepts more, and a width could be billions.
         dtype = _REAL_DTYPE.fullmatch(instance("dtype", value["dtype"], str))
         if dtype is None:
             raise invalid("dtype", "one of real numbers or texts", value["dtype"])
@@ -282,21 +283,21 @@ def decode_value(value: Any) -> Any:
 
 @functools.cache
 def _annotations_of(cls: type) -> dict[str, Any]:
-    # An input may be a list of its own; every other sequence in a record is a tuple.
+    # An input may be a list. All other sequences in a record are tuples.
     inputs = {field.name for field in fields(cls) if field.metadata.get("input")}
     return {name: hint for name, hint in get_type_hints(cls).items() if name not in inputs}
 
 
 def read_as(name: str, hint: Any, value: Any) -> Any:
-    """Read decoded data as an annotation says: lists as tuples, words such as "inf" as floats.
+    """Convert decoded data to an annotated type: lists to tuples, words such as "inf" to floats.
 
     Args:
-        name: what an error calls the data.
-        hint: the annotation. None accepts everything unchanged.
+        name: name of the data in errors.
+        hint: the annotation. None accepts all data unchanged.
         value: the data.
 
     Raises:
-        TypeError: if the data is of another kind.
+        TypeError: if the data has another type.
     """
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is None:
@@ -325,7 +326,7 @@ def read_as(name: str, hint: Any, value: Any) -> Any:
 
 
 def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Decode all fields of an object, next to the key of its kind; none may be missing."""
+    """Decode all fields of an object, except for the key of its kind; all must be present."""
     held = {f.name for f in fields(cls) if f.metadata.get("held", True)}
     if value.keys() - {kind} != held:
         raise mistyped(cls.__name__, f"a record with the fields {sorted(held)}", sorted(value))
@@ -333,11 +334,11 @@ def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, A
 
 
 def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a result as plain data, with its format and figures that follow.
+    """Return the fields of a result as plain data, with its format and derived numbers.
 
     Args:
         result: a dataclass.
-        figures: written under "derived", and not read again.
+        figures: derived numbers. They are written under "derived", and not read again.
     """
     record = {"format": _format_of(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:
@@ -347,12 +348,12 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
 
 
 def _format_of(cls: type) -> str:
-    """Return the name of the layout of a class, or of the class that it extends."""
+    """Return the word of the format of a class, or of the class that it extends."""
     return next(word for word in map(word_of, cls.__mro__) if word is not None)
 
 
 def decode_result(record: Mapping[str, Any]) -> Any:
-    """Decode a result of any class by the format that its data names."""
+    """Decode a result of any class, by the format that its data names."""
     return result_from_dict(_find_class(record["format"]), record)
 
 
@@ -364,7 +365,7 @@ def _read_finite(text: str) -> float:
 
 
 def parse_object(text: Any) -> dict[str, Any]:
-    """Parse a JSON object from its text."""
+    """Parse the text of a JSON object."""
     if not isinstance(text, (str, bytes)):
         raise mistyped("text", "a string of JSON", text)
     try:
@@ -377,7 +378,7 @@ def parse_object(text: Any) -> dict[str, Any]:
 
 
 def write_json(result: PlainResult, indent: int | None) -> str:
-    """Write the result of `to_dict` as strict JSON."""
+    """Convert a result to strict JSON by its `to_dict`."""
     spaces = None if indent is None else integer("indent", indent, 0, 64)
     return json.dumps(result.to_dict(), allow_nan=False, indent=spaces)
 
@@ -388,7 +389,7 @@ def read_json(cls: type[AnyResult], text: Any) -> AnyResult:
 
 
 def save_json(result: PlainResult, path: Any) -> None:
-    """Write a result to a file."""
+    """Write a result to a file as JSON."""
     write_file(path, write_json(result, None) + "\n")
 
 
@@ -405,10 +406,10 @@ def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
 
 
 def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResult:
-    """Make a result from its plain data, each field read as its class declares.
+    """Make a result from its plain data, with each field read as its class declares.
 
     Args:
-        cls: the class.
+        cls: class of the result.
         record: the plain data.
 
     Returns:
@@ -416,7 +417,7 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
 
     Raises:
         TypeError: if the record is not a mapping.
-        ValueError: if it is not of that form.
+        ValueError: if the record does not have the form of the class.
     """
     if not isinstance(record, Mapping):
         raise mistyped("record", "a mapping", record)
@@ -435,20 +436,21 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
 
 
 def _require_verdict(result: Any, derived: Any) -> None:
-    """Raise an error if the fields of a result do not have the verdict that was written with them.
+    """Raise an error if the fields of a result do not give the verdict in the file.
 
-    It finds damage that leaves every field possible, except for bounds that take minutes.
+    This finds damage that leaves every single field valid. Bounds that take minutes are not
+    checked.
     """
     if not isinstance(derived, Mapping) or "verdict" not in derived or result._is_verdict_slow:
         return
-    # Without the reason, whose words may change.
+    # The reason after the colon is ignored, because its text may change.
     words = [str(text).partition(":")[0] for text in (derived["verdict"], result.verdict)]
     if words[0] != words[1]:
         raise invalid("derived.verdict", f"{words[1]!r}, which the fields give", words[0])
 
 
 def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
-    """Read a field by its rule or, if it has none, by its annotation."""
+    """Read a field by its own rule, or else by its annotation."""
     if "read" in field.metadata:
         return read_field(field, held, decode_value)
     with name_field(field.name, held):

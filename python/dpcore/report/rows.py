@@ -1,4 +1,4 @@
-"""Reports as rows: a label and a text each, aligned below the name of what they are about."""
+"""Reports as rows of a label and a text, aligned below the name of the subject."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from ..visible import make_visible
 
 Row = tuple[str, str]
-"""Row of a report: a label of a word or two, and what the report states, as plain text."""
+"""Row of a report: a label of one or two words, and a statement, both plain text."""
 
 
 def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
     """Format rows of text as a table, with two spaces between columns.
 
     Args:
-        rows: the cells, every row equally long.
-        left: columns set flush left; the others are flush right.
+        rows: the cells. All rows have equal length.
+        left: numbers of left-aligned columns. The others are right-aligned.
 
     Returns:
-        Lines of text without trailing blanks.
+        Lines of text without trailing spaces.
 
     Example:
         >>> print(align_rows([("a", "1"), ("bc", "10")]))
@@ -44,7 +44,7 @@ def format_row(label: str, text: str) -> str:
 
 
 def format_rows(name: str, rows: Iterable[Row]) -> str:
-    """Format the rows of a report as lines of text below the name of what it is about.
+    """Format the rows of a report as lines of text below the name of the subject.
 
     Example:
         >>> print(format_rows("a < b", [("verdict", "not refuted")]))

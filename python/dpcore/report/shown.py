@@ -1,4 +1,4 @@
-"""Display of any record: one line, its fields in full, and a card in a notebook."""
+"""Display of records: on one line, with all fields, and as a card in a notebook."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from .card import escape_html, fold_html, frame_html, make_card_table
 from .rows import Row, format_rows
 
 _MAX_REPR_WIDTH: Final = 180
-"""Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
+"""Largest number of characters of a `repr`, which a notebook cell shows without scrolling."""
 _MAX_RECORD_DEPTH: Final = 3
-"""Depth to which records in records are opened."""
+"""Depth to which nested records can be opened."""
 
 
 def qualified_name(value: Any) -> str:
-    """Return the qualified name of a function or class; of another object, that of its class."""
+    """Return the qualified name of a function or class, or of the class of another object."""
     return str(getattr(value, "__qualname__", None) or type(value).__qualname__)
 
 
 def dotted_name(fn: Any) -> str:
-    """Return the dotted name of a function, as messages and reports show it."""
+    """Return the dotted name of a function for messages and reports."""
     name = qualified_name(fn)
     module = getattr(fn, "__module__", None)
     return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
 
 def name_of(mechanism: Any) -> str:
-    """Return the name that reports use for a mechanism that is not one of dpcore's."""
+    """Return the name of a mechanism in reports, if it is not one of dpcore's."""
     own = getattr(mechanism, "name", None)
     return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 class Shown:
-    """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
+    """Display of results: `repr` is one line, `str` is complete, and a notebook shows a table.
 
-    A dataclass gets all three; any other class has its own `repr` and `str`. An inner error of a
-    method names the argument or the field that is not of its annotated type.
+    A dataclass gets all three; another class defines its own `repr` and `str`. If a method fails
+    because an argument or a field does not have its annotated type, the error names it.
     """
 
     __slots__ = ()
@@ -51,19 +51,19 @@ class Shown:
     if not TYPE_CHECKING:  # for mypy every name would be an attribute
 
         def __getattr__(self, name):
-            """Raise an error that names the attribute that was meant; any other is the usual."""
+            """Raise an error that suggests the intended attribute, or else the usual error."""
             if meant := advise_on_attribute(type(self), name):
                 text = f"{type(self).__name__!r} object has no attribute {name!r}: use {meant}"
                 raise AttributeError(text.format(self))
             return object.__getattribute__(self, name)
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Let the errors of methods name the argument or field that is wrong."""
+        """Let errors in methods name the wrong argument or field."""
         super().__init_subclass__(**more)
         suggest_in_methods(cls)
 
     def __repr__(self) -> str:
-        """Return the constructor call; if it is not a short line, as much of it as fits."""
+        """Return the constructor call, shortened if it is not a short line."""
         text = full(self)
         return (
             text
@@ -73,15 +73,15 @@ class Shown:
 
     @property
     def _title(self) -> str:
-        """Name above the rows of the report."""
+        """Title above the rows of the report."""
         return repr(self)
 
     def _lines(self) -> list[Row]:
-        """List the rows (label, text) of the report; an object without a report has none."""
+        """List the rows (label, text) of the report; empty for an object without a report."""
         return []
 
     def __str__(self) -> str:
-        """Return the report, or the class's own `repr`, or the constructor call with all fields."""
+        """Return the report, the class's own `repr`, or the constructor call with all fields."""
         if rows := self._lines():
             return format_rows(self._title, rows)
         return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
@@ -99,7 +99,7 @@ def full(record: Any) -> str:
 
 
 def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
-    """Return text on one visible line, cut off if it is too long."""
+    """Return text on one visible line, shortened if it is too long."""
     text = make_visible(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
@@ -120,7 +120,7 @@ def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.
 def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
     """Return names and values of the fields of a record that are shown.
 
-    A field may be hidden at one value, such as the distance 1 of a pair.
+    A field may be hidden at one value, such as a pair's distance of 1.
 
     Example:
         >>> from dpcore import Pair
@@ -138,7 +138,7 @@ def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
 
 
 def _shorten_field(value: Any) -> str:
-    """Format a field of a record that is too long to be shown whole."""
+    """Format a field of a record, shortened if it is too long."""
     if type(value) is np.ndarray and value.size > 8:
         kind = "str" if value.dtype.kind == "U" else value.dtype
         return f"<{kind} array of shape {value.shape}>"
@@ -169,15 +169,15 @@ def _show_field(value: Any) -> str:
 
 
 def record_to_html(record: Any) -> str:
-    """Format any record as HTML for a notebook.
+    """Format a record as HTML for a notebook.
 
-    It shows the rows of the report, or the lines of the class's own `str`, and the fields.
+    The HTML contains the rows of the report, or the lines of the class's own `str`, and the fields.
 
     Args:
-        record: an object, mostly a dataclass.
+        record: any object, usually a dataclass.
 
     Returns:
-        One element that carries its style.
+        One HTML element that contains its style.
 
     Example:
         >>> from dpcore import Counts
@@ -192,7 +192,7 @@ def _make_body(record: Any, depth: int) -> str:
     shown_fields = list_shown_fields(record) if is_dataclass(record) else []
     inner = [(name, _show_value(value, depth), False) for name, value in shown_fields]
     rows = record._lines() if isinstance(record, Shown) else []
-    # Without a text of its own it would be a list of the same fields.
+    # Without its own text, the report would only list the same fields again.
     methods: tuple[Any, ...] = Shown.__str__, object.__str__
     is_plain = type(record).__str__ in methods and is_dataclass(record)
     text = "" if is_plain or rows else str(record)
@@ -213,7 +213,7 @@ def _put_name_above(name: str, inner: str) -> str:
 
 
 def _show_value(value: Any, depth: int) -> str:
-    """Format a field: records as an element that opens, any other value on one line."""
+    """Format a field: records as an element that opens, other values on one line."""
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
         return fold_html(one_line(repr(value), 80), _make_body(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)

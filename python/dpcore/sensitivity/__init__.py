@@ -1,4 +1,4 @@
-"""Sensitivities in closed form with pairs that attain them, and the search for a larger one."""
+"""Sensitivities in closed form with pairs that attain them, and a search for larger ones."""
 
 from ..pairs import Box
 from .closed_forms import Declaration, Sensitivity, declaration, laplace_scale, sensitivity
@@ -25,5 +25,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """List the public names of the package. The names that it imports are not listed."""
     return [*__all__]

@@ -1,6 +1,6 @@
-"""Sensitivities in closed form with pairs that attain them, and the scales that follow.
+"""Sensitivities in closed form, pairs that attain them, and noise scales computed from them.
 
-A declaration says whether a declared sensitivity matches the closed form.
+A `Declaration` compares a declared sensitivity with the closed form.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from . import domains
 
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
-"""Kinds of the second input of a pair: another row, or none, which counts as zeros."""
+"""Choices for the second input of a pair: another row, or an absent row, which counts as zeros."""
 
 _ATTAINED_TOLERANCE: Final = 1e-12
-"""Relative difference that the pair's distance may have from the value."""
+"""Largest relative difference allowed between the distance of the pair and the value."""
 
 _SensitivityForm = tuple[float, Floats, Floats]
 
 _DECLARATION_TOLERANCE: Final = 1e-12
-"""Relative difference up to which a declared sensitivity is the true one: a rounding."""
+"""Relative difference that counts as rounding between a declared and the true sensitivity."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sensitivity(Record, word="Sensitivity"):
-    """The largest distance of two neighbours of a domain, and a pair that attains it.
+    """Largest distance of two neighbours of a domain, with a pair that attains it.
 
-    Making one checks it by the subtraction that anybody can repeat: the pair consists of members
-    and lies at distance `value`, to 1e-12 relative.
+    The constructor checks the pair by a subtraction, which a user can repeat: the pair consists of
+    members of the domain, and its distance equals `value` up to 1e-12 relative.
 
     Args:
-        value: the largest distance, in the units of the entries.
-        pair: two neighbours that attain it, vectors of float64.
+        value: largest distance, in the units of the entries.
+        pair: two neighbours at this distance, vectors of float64.
         norm: "l1", "l2" or "linf".
-        domain: where inputs lie.
+        domain: domain of the inputs.
         against: "another" if the second input is any neighbour, "absent" if it is zeros.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if the pair does not attain the value, one of its inputs is not a member, or
-            they are not neighbours.
+        ValueError: if the pair does not attain the value, an input is not a member of the domain,
+            or the inputs are not neighbours.
 
     Example:
         >>> from dpcore.sensitivity import Ball
@@ -67,7 +67,7 @@ class Sensitivity(Record, word="Sensitivity"):
     against: Against = "another"
 
     def __post_init__(self) -> None:
-        """Check that the pair is one of members, and that it attains the value."""
+        """Check that the pair consists of members of the domain and attains the value."""
         object.__setattr__(self, "value", real("value", self.value, low=0.0))
         choice("against", self.against, AGAINST)
         domain_of(self.domain)
@@ -84,7 +84,7 @@ class Sensitivity(Record, word="Sensitivity"):
             raise invalid("pair", "one of neighbours", self.pair)
 
     def __str__(self) -> str:
-        """Return one line: the value and the pair that attains it."""
+        """Return the value and the pair that attains it, on one line."""
         absent = " against an absent row" if self.against == "absent" else ""
         return (
             f"{self.norm} sensitivity {self.value:.12g} of {self.domain!r}{absent}, "
@@ -93,7 +93,7 @@ class Sensitivity(Record, word="Sensitivity"):
 
 
 def show_pair(pair: Pair) -> str:
-    """Format both inputs on one line for messages; long ones are shortened."""
+    """Format both inputs on one line for messages; long inputs are shortened."""
     both = (
         np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2)
         for side in (pair.x, pair.x_prime)
@@ -106,8 +106,10 @@ def show_pair(pair: Pair) -> str:
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
     """Compute the sensitivity of releasing a member of a domain, and a pair that attains it.
 
-    The largest norm of x - x' over all pairs of members, since any two are neighbours (for
-    `HistogramCounts`: over all pairs whose data differ in one record):
+    The sensitivity is the largest norm of x - x' over all pairs of members, because any two members
+    are neighbours. For `HistogramCounts`, only pairs whose data differ in one record are
+    neighbours. C is the radius of the ball, a and b are the bounds of the box, and d is the
+    dimension:
 
     ========================  ==============  ===============  ==========
     domain                    l1              l2               linf
@@ -123,9 +125,10 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     counts, add_remove        1               1                1
     ========================  ==============  ===============  ==========
 
-    Simplex, OneHot and HistogramCounts (counts) with replacement have sensitivity 0 at d = 1.
-    Sphere with another norm has the values of the ball of radius 1. A row against an absent one,
-    which adds zeros to a sum, is at most half as far away in a ball: ``against="absent"``.
+    Simplex, OneHot and HistogramCounts (counts) with "replace" have sensitivity 0 at d = 1. A
+    Sphere in another norm has the values of the Ball of radius 1 in that norm. With
+    ``against="absent"``, a row of a ball is compared with an absent row, which adds zeros to a sum.
+    That distance is half of the value in the table.
 
     Args:
         domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
@@ -136,13 +139,13 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
         The value and the pair.
 
     Raises:
-        TypeError: if the domain is none of these, or another argument is not a string.
+        TypeError: if the domain is not one of these, or another argument is not a string.
         ValueError: if `norm` or `against` is unknown, `against` does not suit the domain, or the
-            value is beyond the range of float64.
+            value exceeds the range of float64.
 
     Source:
-        Dwork and Roth (2014), definitions 3.1 and 3.8; the L2 ball in L1 is theorem 5.1 of
-        Habernal (2021).
+        Dwork and Roth (2014), definitions 3.1 and 3.8. The L1 sensitivity of the L2 ball is theorem
+        5.1 of Habernal (2021).
 
     Example:
         >>> from dpcore.sensitivity import Ball, MinMaxRows
@@ -156,7 +159,7 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     """
     choice("norm", norm, NORMS)
     choice("against", against, AGAINST)
-    # Exact types: a subclass could hold other members.
+    # Exact types are compared, because a subclass could have other members.
     form = _SENSITIVITY_FORMS.get(type(domain))
     if form is None:
         kinds = ", ".join(kind.__name__ for kind in _SENSITIVITY_FORMS)
@@ -189,12 +192,13 @@ def _min_max_rows(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
 def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
     """Return opposite ends of the ball, along one axis or along the diagonal.
 
-    Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
-    q < p, and at most 1, attained by any axis (for p = inf by the diagonal), otherwise.
+    By Hoelder's inequality, the q-norm on the unit p-ball is at most d^(1/q - 1/p) if q < p, and
+    the diagonal attains this value. Otherwise it is at most 1, and any axis attains 1 (for p = inf,
+    the diagonal).
     """
     if NORMS.index(norm) < NORMS.index(domain.norm) or domain.norm == "linf":
         share = _length_of_ones(domain.dim, norm) / _length_of_ones(domain.dim, domain.norm)
-        # The quotient of sqrt(d) may round up: clipping puts the corner back on the ball.
+        # Division by sqrt(d) may round up. Clipping puts the corner back on the ball.
         level = domain.radius / _length_of_ones(domain.dim, domain.norm)
         x = domain.clip(np.full(domain.dim, level))
     else:
@@ -217,10 +221,10 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
 
 
 def in_norm(name: str, stated: float | Sensitivity, norm: Norm) -> float:
-    """Return a sensitivity as a number; a `Sensitivity` must be in the norm.
+    """Return a sensitivity as a number; a `Sensitivity` must be in the given norm.
 
     Raises:
-        ValueError: if it is one in another norm.
+        ValueError: if `stated` is a `Sensitivity` in another norm.
 
     Example:
         >>> from dpcore.sensitivity import Ball
@@ -239,7 +243,7 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
     domains.MinMaxRows: _min_max_rows,
     domains.Ball: _ball_sensitivity,
     domains.Simplex: _two_units,
-    # Both ends of the ball lie on its surface.
+    # The opposite ends of the ball lie on its surface.
     domains.Sphere: lambda domain, norm: _ball_sensitivity(
         domains.Ball(domain.norm, 1.0, domain.dim), norm
     ),
@@ -250,11 +254,11 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Declaration(Record, word="Declaration"):
-    """A declared sensitivity and the true one.
+    """Comparison of a declared sensitivity with the true sensitivity.
 
     Args:
-        declared: what somebody scales the noise by, finite and at least 0.
-        attained: the true sensitivity, with the pair that attains it.
+        declared: sensitivity by which the noise is scaled, finite and at least 0.
+        attained: true sensitivity, with the pair that attains it.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -277,21 +281,21 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def too_small(self) -> bool:
-        """True if the pair's distance exceeds the declared one: the claim does not hold."""
+        """True if the declared value is below the distance of the pair. Then the claim fails."""
         return self.attained.value > self.declared * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def too_large(self) -> bool:
-        """True if the declared distance is never reached: there is more noise than needed."""
+        """True if no pair is as far apart as declared. Then the noise is larger than needed."""
         return self.declared > self.attained.value * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def matches(self) -> bool:
-        """True if the declared sensitivity is the true one, to 1e-12 relative."""
+        """True if the declared sensitivity equals the true one up to 1e-12 relative."""
         return not (self.too_small or self.too_large)
 
     def __str__(self) -> str:
-        """Return one line: both numbers, the pair, and which number is larger."""
+        """Return both numbers and the pair on one line, and state a mismatch."""
         attained = self.attained
         shown = (
             f"declared {self.declared:.12g}, attained {attained.value:.12g} by this pair "
@@ -304,21 +308,22 @@ class Declaration(Record, word="Declaration"):
 
 @suggest_arguments
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
-    """Compare a declared sensitivity with the closed form, without an error if they differ.
+    """Compare a declared sensitivity with the closed form; a difference is not an error.
 
     Args:
-        declared: the sensitivity that somebody states, in the units of the entries.
-        transform: what the rows go through before the noise (Clip, MinMax, Normalise, anything
-            with such a `range`), or a domain.
+        declared: the declared sensitivity, in the units of the entries.
+        transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
+            object with such a method `range`), or a domain.
         norm: "l1", "l2" or "linf".
-        dim: number of entries; may be left out for a domain, which has its own.
+        dim: number of entries. May be left out for a domain, which has its own.
 
     Returns:
         Both numbers, with the pair that attains the true one.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or a transform comes without `dim`.
-        ValueError: if `declared`, `norm` or `dim` is out of range, or `dim` is not the domain's.
+        TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
+        ValueError: if `declared`, `norm` or `dim` is out of range, or `dim` differs from the
+            domain's.
 
     Example:
         >>> from dpcore.sensitivity import Clip
@@ -333,26 +338,27 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:
-    """Compute the scale of Laplace noise that gives pure epsilon: b = Delta_1 / epsilon.
+    """Compute the scale of Laplace noise for pure epsilon: b = Delta_1 / epsilon.
 
     Args:
-        epsilon: the claim, in (0, 1e300].
-        transform: what the rows go through before the noise (Clip, MinMax, Normalise, anything
-            with such a `range`), or a domain.
-        dim: number of entries; may be left out for a domain, which has its own.
-        declared: the L1 sensitivity that somebody states, to be checked against the true one.
+        epsilon: claimed epsilon, in (0, 1e300].
+        transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
+            object with such a method `range`), or a domain.
+        dim: number of entries. May be left out for a domain, which has its own.
+        declared: a stated L1 sensitivity, which is checked against the true one. Defaults to no
+            check.
 
     Returns:
         The scale b, in the units of the entries.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or a transform comes without `dim`.
-        ValueError: if `declared` is not the sensitivity (the message shows a pair that attains
-            it), an argument is out of range, `dim` is not the domain's, or the scale is not in
-            (0, 1e300], as for a domain with a single member.
+        TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
+        ValueError: if `declared` is not the sensitivity (the message shows a pair that attains the
+            true one), an argument is out of range, or `dim` differs from the domain's. Also if the
+            scale is not in (0, 1e300], for example for a domain with a single member.
 
     Source:
-        Dwork and Roth (2014), theorem 3.6; Habernal (2021), theorem 5.1, for the L2 clip.
+        Dwork and Roth (2014), theorem 3.6. For the L2 clip: Habernal (2021), theorem 5.1.
 
     Example:
         >>> from dpcore.sensitivity import Clip, MinMax
@@ -370,13 +376,14 @@ def laplace_scale(
         declaration = Declaration(declared, true)
         if not declaration.matches:
             requirement = f"the l1 sensitivity of {true.domain!r}"
-            # As the value in the message the pair would be cut off and could not be checked.
+            # Shown as the value of the message, the pair would be shortened and could not be
+            # checked.
             raise ValueError(f"{message('declared', requirement, declared)}; {declaration}")
     return positive("noise scale sensitivity / epsilon", true.value / epsilon)
 
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
-    """Return the domain of a transform's results, or the domain itself."""
+    """Return the domain of the results of a transform, or the domain itself."""
     if domains.has_range(transform):
         if dim is None:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)

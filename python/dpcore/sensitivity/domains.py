@@ -1,7 +1,8 @@
-"""Domains of a noise layer, any two members being neighbours, and transforms into them.
+"""Domains of the inputs of a noise layer, and transforms of rows into these domains.
 
-They are sets of vectors or rows, and histograms; those that differ in one record are
-neighbours. Each has a membership up to rounding and a member near any vector.
+A domain is a set of vectors or rows, in which any two members are neighbours, or a set of
+histograms, which are neighbours if their data differ in one record. Each domain can test membership
+up to rounding and find a member near any vector.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from ..suggestions import suggest_arguments
 
 Neighbours = Literal["replace", "add_remove"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
-"""Differences between the data of two neighbouring histograms."""
+"""Choices for the difference between the data of two neighbouring histograms."""
 
 _LARGEST_COUNT: Final = 2.0**53
-"""Beyond it a float no longer tells a count from the next one."""
+"""Largest count: above it, float64 does not represent every integer."""
 
 
 def as_possible_vector(x: Any, dim: int) -> Floats | None:
-    """Return x as float64, or None if x is not a vector of `dim` finite numbers."""
+    """Convert x to float64, or return None if x is not a vector of `dim` finite numbers."""
     try:
         return vector("x", x, dim)
     except (TypeError, ValueError):
@@ -37,7 +38,7 @@ def as_possible_vector(x: Any, dim: int) -> Floats | None:
 
 
 def rows_of(x: Any) -> Floats:
-    """Check a vector or rows of finite numbers; return float64 of shape `(size, dim)`."""
+    """Check a vector or rows of finite numbers, and return float64 of shape `(size, dim)`."""
     requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
     array = numeric("x", requirement, x)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
@@ -49,7 +50,7 @@ def rows_of(x: Any) -> Floats:
 
 
 def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
-    """Raise a ValueError that names the first wrong row, if there is one."""
+    """Raise a ValueError that names the first wrong row, if a row is wrong."""
     if wrong.any():
         place = int(np.argmax(wrong))
         name = "x" if ndim == 1 else f"row {place} of x"
@@ -59,8 +60,8 @@ def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, nd
 def row_lengths(rows: Floats, norm: str) -> Floats:
     """Compute the norm of each row, shape `(size,)`; inf beyond the range of float64.
 
-    Rows are scaled by a power of two, which is exact: neither squares nor sums overflow or vanish
-    on the way.
+    Rows are first scaled by a power of two, which is exact. Thus neither squares nor sums overflow
+    or underflow.
     """
     sizes = np.abs(rows)
     largest: Floats = sizes.max(axis=-1)
@@ -85,15 +86,15 @@ def normalise_rows(rows: Floats, norm: str) -> Floats:
 
 
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
-    """Multiply rows by min(1, radius / norm).
+    """Multiply each row by min(1, radius / norm), so that it lies in the ball.
 
-    No result lies outside the ball, so a second call has no further effect.
+    No result lies outside the ball, so a second call changes no row.
     """
     outside = row_lengths(rows, norm) > radius
     if not outside.any():
         return rows
     moved = normalise_rows(rows[outside], norm) * radius
-    # Rounding may leave a row some units in the last place outside: one step inwards removes one.
+    # Rounding may leave a row a few units in the last place outside. Each step moves it inwards.
     while (over := row_lengths(moved, norm) > radius).any():
         moved[over] = np.nextafter(moved[over], 0.0)
     result = rows.copy()
@@ -107,11 +108,11 @@ _FIELD_CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
     "radius": lambda radius: positive("radius", radius),
     "neighbours": lambda kind: choice("neighbours", kind, NEIGHBOURS),
 }
-"""Checks of the fields of domains and transforms: what each returns is stored."""
+"""Check functions of the fields of domains and transforms. Their return values are stored."""
 
 
 class CheckedRecord(Record):
-    """A record whose fields are checked in their order."""
+    """Base class of records that check their fields in order."""
 
     __slots__ = ()
 
@@ -122,7 +123,10 @@ class CheckedRecord(Record):
 
 
 class Members(CheckedRecord):
-    """A set of vectors; a domain defines the distance of a vector outside and a nearby member."""
+    """Base class of sets of vectors, with membership, clipping and drawing.
+
+    A subclass defines the distance of a vector outside, a nearby member, and a random member.
+    """
 
     __slots__ = ()
 
@@ -134,7 +138,7 @@ class Members(CheckedRecord):
 
         Args:
             x: anything; only a vector of `dim` finite numbers can be a member.
-            slack: how far outside still counts, relative to the size of the domain.
+            slack: tolerated distance outside of the domain, relative to its size.
 
         Returns:
             True or False.
@@ -148,7 +152,7 @@ class Members(CheckedRecord):
         return member is not None and self._excess(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
-        """Return a member close to x: x itself if it is a member.
+        """Return x itself if it is a member, or else a member close to x.
 
         Args:
             x: a vector of `dim` finite numbers.
@@ -158,16 +162,16 @@ class Members(CheckedRecord):
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if it is not a vector of `dim` finite numbers.
+            ValueError: if x is not a vector of `dim` finite numbers.
         """
         x = vector("x", x, self.dim)
         return x if self._excess(x) <= self.rounding else self._nearest(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw a random member; the class states the distribution.
+        """Draw a random member. Each class states its distribution.
 
         Args:
-            rng: draws it.
+            rng: generator for the draw.
 
         Returns:
             The member, float64, shape `(dim,)`.
@@ -186,17 +190,17 @@ class Members(CheckedRecord):
         raise NotImplementedError
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return a member close to an x that is not a member."""
+        """Return a member close to x, which is not a member itself."""
         raise NotImplementedError
 
 
 def has_range(f: Any) -> bool:
-    """Return True for a transform, which has a method `range`; a class of transforms is none."""
+    """Return True if f is a transform, which is an object with a method `range`, not a class."""
     return callable(getattr(f, "range", None)) and not isinstance(f, type)
 
 
 def unit_vector(dim: int, place: int = 0) -> Floats:
-    """Return the vector with 1 at a place and zeros elsewhere."""
+    """Return the vector with 1 at one place and zeros elsewhere."""
     x = np.zeros(dim)
     x[place] = 1.0
     return x
@@ -205,14 +209,14 @@ def unit_vector(dim: int, place: int = 0) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
-    """The vectors whose smallest entry is 0 and whose largest is 1: what min-max scaling gives.
+    """Domain of vectors with smallest entry 0 and largest entry 1: the results of `MinMax`.
 
     Args:
         dim: number of entries, at least 2.
 
     Raises:
         TypeError: if `dim` is not an integer.
-        ValueError: if it is below 2: a single entry has no range to be divided by.
+        ValueError: if `dim` is below 2, because a single entry has range 0.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -234,7 +238,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
             raise invalid("dim of min-max rows", requirement, self.dim)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw independent uniform entries; set a random one to 0 and another to 1."""
+        """Draw independent uniform entries, then set a random one to 0 and another one to 1."""
         x = rng.uniform(0.0, 1.0, self.dim)
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
         return x
@@ -243,9 +247,9 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: the smallest entry becomes 0, the largest 1."""
+        """Return the nearest member in L2: the smallest entry becomes 0, the largest becomes 1."""
         nearest: Floats = np.clip(x, 0.0, 1.0)
-        # In a constant row the two places would be the same one; all are equally good.
+        # In a constant row both would be the same place. Any two places are equally good there.
         top = int(np.argmax(x)) if x.min() < x.max() else self.dim - 1
         nearest[int(np.argmin(x))], nearest[top] = 0.0, 1.0
         return nearest
@@ -254,18 +258,18 @@ class MinMaxRows(Members, word="MinMaxRows"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ball(Members, word="Ball"):
-    """The vectors whose norm is at most a radius.
+    """Domain of vectors whose norm is at most a radius.
 
-    Its `clip` is ``x min(1, radius / norm(x))``, never outside by rounding.
+    Its `clip` computes ``x min(1, radius / norm(x))``. Rounding never puts the result outside.
 
     Args:
         norm: "l1", "l2" or "linf".
-        radius: in the units of the entries, in (0, 1e300].
+        radius: radius of the ball, in the units of the entries, in (0, 1e300].
         dim: number of entries, at least 1.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if one of them is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Abadi et al. (2016), algorithm 1 (the clip).
@@ -298,7 +302,7 @@ class Ball(Members, word="Ball"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sphere(Members, word="Sphere"):
-    """The vectors of norm 1: what normalising gives.
+    """Domain of vectors of norm 1: the results of `Normalise`.
 
     Args:
         dim: number of entries, at least 1.
@@ -306,7 +310,7 @@ class Sphere(Members, word="Sphere"):
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1 or `norm` none of the three.
+        ValueError: if `dim` is below 1 or `norm` is not one of the three names.
 
     Example:
         >>> Sphere(2).contains([0.6, 0.8]), Sphere(2).contains([0.5, 0.5])
@@ -319,17 +323,17 @@ class Sphere(Members, word="Sphere"):
     norm: Norm = "l2"
 
     rounding: ClassVar[float] = 1e-12
-    """Hardly a vector of floats has norm 1 exactly."""
+    """Tolerance of the membership test. Few float64 vectors have a norm of exactly 1."""
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw and normalise independent entries, shape `(dim,)`; for L2 the law is uniform."""
+        """Draw independent entries and normalise them, shape `(dim,)`. For L2, this is uniform."""
         return _draw_direction(self.norm, self.dim, rng)
 
     def _excess(self, x: Floats) -> float:
         return abs(vector_length(x, self.norm) - 1.0)
 
     def _nearest(self, x: Floats) -> Floats:
-        """Divide the vector by its norm; 0 gives the first unit vector.
+        """Divide the vector by its norm; return the first unit vector for 0.
 
         All members are equally near to 0.
         """
@@ -341,14 +345,14 @@ class Sphere(Members, word="Sphere"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simplex(Members, word="Simplex"):
-    """The probability vectors: entries at least 0 whose sum is 1.
+    """Domain of probability vectors: the entries are at least 0 and their sum is 1.
 
     Args:
         dim: number of entries, at least 1.
 
     Raises:
         TypeError: if `dim` is not an integer.
-        ValueError: if it is below 1.
+        ValueError: if `dim` is below 1.
 
     Source:
         Duchi, Shalev-Shwartz, Singer and Chandra (2008), figure 1 (the nearest member).
@@ -363,7 +367,7 @@ class Simplex(Members, word="Simplex"):
     dim: int
 
     rounding: ClassVar[float] = 1e-12
-    """Hardly a vector of floats adds up to 1 exactly."""
+    """Tolerance of the membership test. Few float64 vectors have a sum of exactly 1."""
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """Draw a probability vector uniformly, shape `(dim,)`."""
@@ -372,13 +376,13 @@ class Simplex(Members, word="Simplex"):
     def _excess(self, x: Floats) -> float:
         below, above = float(x.min()), float(x.max())
         if below < -1.0 or above > 2.0:
-            # Far outside; a sum could overflow.
+            # The vector is far outside, and its sum could overflow.
             return max(-below, above)
         return max(abs(float(x.sum()) - 1.0), -below)
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: all entries lowered by one amount, but not below 0."""
-        # Shifting all entries changes nothing, and those 1 below the largest end up at 0.
+        """Return the nearest member in L2: all entries minus one constant, but at least 0."""
+        # A common shift of all entries has no effect. Entries 1 below the largest become 0.
         with np.errstate(over="ignore"):
             shifted = np.maximum(x - x.max(), -2.0)
         falling = np.sort(shifted)[::-1]
@@ -390,14 +394,14 @@ class Simplex(Members, word="Simplex"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
-    """The vectors with a single 1 and zeros elsewhere: one category, or one word.
+    """Domain of vectors with a single 1 and zeros elsewhere, for one category or one word.
 
     Args:
         dim: number of entries, at least 1.
 
     Raises:
         TypeError: if `dim` is not an integer.
-        ValueError: if it is below 1.
+        ValueError: if `dim` is below 1.
 
     Example:
         >>> OneHot(3).contains([0, 1, 0]), OneHot(3).contains([0, 1, 1])
@@ -409,7 +413,7 @@ class OneHot(Members, word="OneHot"):
     dim: int
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw one of them uniformly, shape `(dim,)`."""
+        """Draw a member uniformly, shape `(dim,)`."""
         return unit_vector(self.dim, int(rng.integers(self.dim)))
 
     def _excess(self, x: Floats) -> float:
@@ -421,7 +425,7 @@ class OneHot(Members, word="OneHot"):
 
 
 def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
-    """Draw a random vector of norm 1, by the law that makes `Ball.draw` uniform."""
+    """Draw a random vector of norm 1, from the distribution that makes `Ball.draw` uniform."""
     while True:
         if norm == "l2":
             x = rng.standard_normal(dim)
@@ -436,18 +440,19 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HistogramCounts(Members, word="Histogram"):
-    """Counts of records in bins; two of them are neighbours if their data differ in one record.
+    """Domain of counts of records in bins. Neighbours have data that differ in one record.
 
-    The only domain here whose sensitivity is not its diameter, which is infinite.
+    The sensitivity of this domain is not its diameter, which is infinite. For all other domains
+    here, the two are equal.
 
     Args:
         dim: number of bins, at least 1.
-        neighbours: "replace" (a record moves from one bin to another) or "add_remove" (one count
-            is 1 larger).
+        neighbours: "replace" (a record moves from one bin to another) or "add_remove" (one count is
+            larger by 1).
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1 or `neighbours` none of the two.
+        ValueError: if `dim` is below 1 or `neighbours` is not one of the two names.
 
     Source:
         Dwork and Roth (2014), section 3.3 (histogram queries).
@@ -462,23 +467,24 @@ class HistogramCounts(Members, word="Histogram"):
     neighbours: Neighbours = "replace"
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
+        """Draw a count from 0 to 9 for every bin, then add one record, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
         return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
 
     def neighbour(self, x: Any, rng: np.random.Generator) -> Floats:
-        """Draw a random histogram whose data differ from those of x in one record.
+        """Draw a random histogram whose data differ from the data of x in one record.
 
         Args:
             x: counts, shape `(dim,)`.
-            rng: chooses the records and bins.
+            rng: generator that chooses the records and bins.
 
         Returns:
-            The counts, shape `(dim,)`; x itself where one bin leaves no other choice.
+            The counts, shape `(dim,)`. They may equal x, always if there is one bin and a record is
+            replaced.
 
         Raises:
             TypeError: if `rng` is not a numpy Generator.
-            ValueError: if x is not a histogram of the domain, or has no record to replace.
+            ValueError: if x is not in the domain, or has no record to replace.
         """
         if not self.contains(x):
             raise invalid("x", f"a histogram of {self.dim} bins", x)
@@ -494,7 +500,7 @@ class HistogramCounts(Members, word="Histogram"):
         return np.asarray(x if self.neighbours == "add_remove" else x + added)
 
     def neighbouring(self, x: Any, x_prime: Any) -> bool:
-        """Return True if both are histograms of the domain that differ in at most one record."""
+        """Return True if both histograms lie in the domain and differ in at most one record."""
         if not (self.contains(x) and self.contains(x_prime)):
             return False
         gaps = vector("x_prime", x_prime, self.dim) - vector("x", x, self.dim)
@@ -506,16 +512,16 @@ class HistogramCounts(Members, word="Histogram"):
         return float(np.abs(x - self._nearest(x)).max())
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest counts, at most 2**53."""
+        """Return the nearest counts; they are at most 2**53."""
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(CheckedRecord, word="Clip"):
-    """Clipping of rows onto a ball: ``x min(1, radius / norm(x))``.
+    """Transform that clips rows to a ball: ``x min(1, radius / norm(x))``.
 
-    No result is outside the ball by rounding, and clipping twice has no further effect.
+    Rounding never puts a result outside the ball. A second clip changes no result.
 
     Args:
         norm: "l1", "l2" or "linf".
@@ -523,7 +529,7 @@ class Clip(CheckedRecord, word="Clip"):
 
     Raises:
         TypeError: if `norm` is not a string or `radius` not a number.
-        ValueError: if one of them is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Abadi et al. (2016), algorithm 1.
@@ -551,7 +557,7 @@ class Clip(CheckedRecord, word="Clip"):
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if its shape is another one, or an entry is not finite.
+            ValueError: if x has another shape, or an entry is not finite.
         """
         return shrink_rows(rows_of(x), self.norm, self.radius).reshape(np.shape(x))
 
@@ -563,7 +569,7 @@ class Clip(CheckedRecord, word="Clip"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
-    """Min-max scaling of each row to the range 0 to 1: ``(x - min) / (max - min)``.
+    """Transform that scales each row to the range 0 to 1: ``(x - min) / (max - min)``.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -579,43 +585,43 @@ class MinMax(Record, word="MinMax"):
         """Return the scaled rows.
 
         Args:
-            x: finite numbers, shape `(dim,)` or `(size, dim)`; no row may be constant.
+            x: finite numbers, shape `(dim,)` or `(size, dim)`. No row may be constant.
 
         Returns:
             float64 of the same shape.
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if its shape is another one, an entry is not finite, or a row is constant
-                (0/0), as one of a single entry is.
+            ValueError: if x has another shape, an entry is not finite, or a row is constant (0/0).
+                A row of a single entry is constant.
         """
         rows = rows_of(x)
         low, high = rows.min(axis=-1, keepdims=True), rows.max(axis=-1, keepdims=True)
         wrong = np.asarray(low == high)[:, 0]
         need = "a row of at least two different entries (max - min = 0)"
         refuse_rows(wrong, need, rows, np.ndim(x))
-        # A quarter of everything has the same quotients, and a range that does not overflow.
+        # All numbers divided by 4 have the same quotients, and their range does not overflow.
         quarter = np.where(np.maximum(-low, high) > 1e300, 0.25, 1.0)
         bottom = low * quarter
         scaled = (rows * quarter - bottom) / (high * quarter - bottom)
         return np.asarray(scaled).reshape(np.shape(x))
 
     def range(self, dim: int) -> MinMaxRows:
-        """Return the set that contains all scaled rows; a ValueError for a single entry."""
+        """Return the domain of scaled rows with `dim` entries, at least 2."""
         return MinMaxRows(dim)
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Normalise(CheckedRecord, word="Normalise"):
-    """Division of each row by its norm: ``x / norm(x)``.
+    """Transform that divides each row by its norm: ``x / norm(x)``.
 
     Args:
         norm: "l1", "l2" or "linf".
 
     Raises:
         TypeError: if `norm` is not a string.
-        ValueError: if it is none of the three.
+        ValueError: if `norm` is not one of the three names.
 
     Example:
         >>> Normalise("l2")([3, -4])
@@ -630,14 +636,14 @@ class Normalise(CheckedRecord, word="Normalise"):
         """Return the normalised rows.
 
         Args:
-            x: finite numbers, shape `(dim,)` or `(size, dim)`; no row may be zero.
+            x: finite numbers, shape `(dim,)` or `(size, dim)`. No row may be zero.
 
         Returns:
             float64 of the same shape.
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if its shape is another one, an entry is not finite, or a row is zero.
+            ValueError: if x has another shape, an entry is not finite, or a row is zero.
         """
         rows = rows_of(x)
         wrong = np.asarray(~rows.any(axis=-1))
@@ -645,5 +651,5 @@ class Normalise(CheckedRecord, word="Normalise"):
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere of the norm, on which normalised rows of `dim` entries lie."""
+        """Return the unit sphere of the norm, which contains all results with `dim` entries."""
         return Sphere(dim, self.norm)

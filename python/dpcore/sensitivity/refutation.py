@@ -1,6 +1,6 @@
-"""The search for a pair that refutes a claimed sensitivity, and the same as a test.
+"""Search for a pair that refutes a claimed sensitivity, and an assertion for tests.
 
-In a test, hypothesis and the search look for a small counterexample.
+In a test, both hypothesis and the search look for a small counterexample.
 """
 
 from __future__ import annotations
@@ -27,51 +27,51 @@ from .domains import has_range
 
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
 SEARCH_METHODS: Final[tuple[Method, ...]] = get_args(Method)
-"""The parts of a search, in their order."""
+"""Names of the methods of a search, in the order in which they run."""
 
 SLACK: Final = 1e-9
-"""Relative excess over a claim that rounding may explain."""
+"""Relative excess over a claim that rounding can explain."""
 
 _MIN_SEARCH_TRIALS: Final = 8
 _ASCENT_RESTARTS: Final = 4
-"""Random pairs from which the last ascent starts, after the best one."""
+"""Number of random pairs from which the last ascent starts, after the best pair."""
 
 _MAX_SHOWN_ENTRIES: Final = 12
-"""Entries of a vector, or of its non-zero ones, that a message lists."""
+"""Largest number of entries, or of non-zero entries, that a message lists."""
 
 _SIMPLIFICATION_CALLS: Final = 20_000
-"""Calls of f spent on making a counterexample smaller."""
+"""Largest number of calls of f to simplify a counterexample."""
 
 _MAX_SINGLE_ENTRIES: Final = 16
-"""Places at which an entry is tried alone."""
+"""Number of places at which a vector with one non-zero entry is tried."""
 
 _ROUNDED_DECIMALS: Final = (0, 1, 2, 3)
-"""Decimals to which an entry of a counterexample may be rounded."""
+"""Numbers of decimals to which an entry of a counterexample may be rounded."""
 
 _MAX_BIN_COUNT: Final = 20
-"""Largest count of a histogram's bin that hypothesis tries."""
+"""Largest count of a bin that hypothesis tries."""
 
 _MAX_WHOLE_NUMBER: Final = 2**10
-"""Largest whole number that hypothesis tries on purpose."""
+"""Largest magnitude of the whole numbers that hypothesis tries explicitly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Refutation(Answer, Record, word="Refutation"):
-    """The worst pair that a search has found; its distance is a lower bound on the sensitivity.
+    """Worst pair that a search has found. Its distance is a lower bound on the sensitivity.
 
     Attributes:
         f: name of the function.
-        norm: "l1", "l2" or "linf", of the outputs.
-        domain: where inputs lie.
-        claimed: the sensitivity that was claimed, in the units of f.
-        attained: norm of f(x) - f(x') on the pair: a lower bound on the sensitivity. Never the
-            sensitivity itself: a search that finds no more is not a proof.
+        norm: "l1", "l2" or "linf", the norm of the outputs.
+        domain: domain of the inputs.
+        claimed: claimed sensitivity, in the units of f.
+        attained: norm of f(x) - f(x') on the pair. It is only a lower bound on the sensitivity: a
+            search that finds no larger distance does not prove that none exists.
         pair: the two inputs, neighbours of the domain.
-        evaluations: calls of f on one input each.
-        found_by: the part of the search that found the pair.
-        seed: what repeats the search.
-        partial: True if Ctrl-C ended it early.
-        neighbour: relation of the pairs that were searched, as text; "" for the domain's own.
+        evaluations: number of calls of f, one per input.
+        found_by: name of the method that found the pair.
+        seed: seed that repeats the search.
+        partial: True if Ctrl-C ended the search early.
+        neighbour: neighbour relation of the search, as text. Empty for the relation of the domain.
     """
 
     f: str
@@ -88,7 +88,7 @@ class Refutation(Answer, Record, word="Refutation"):
 
     @property
     def refuted(self) -> bool:
-        """True if the pair exceeds the claim by more than rounding, 1e-9 of it."""
+        """True if the distance exceeds the claim by more than a relative rounding error of 1e-9."""
         return self.attained > self.claimed * (1.0 + SLACK)
 
     def __str__(self) -> str:
@@ -120,46 +120,48 @@ def refute(
     stop_when_refuted: bool = False,
     catch: search.Catch = (),
 ) -> Refutation:
-    """Search for the pair of neighbours on which f changes most, against a claimed sensitivity.
+    """Search for a pair of neighbours that refutes a claimed sensitivity of f.
 
-    ``max norm(f(x) - f(x'))`` over neighbours x, x': the domain's own witness, its extreme
-    members, random ones, coordinate ascent, gradient ascent where f is a torch module, scipy's
-    optimisers, and once more coordinate ascent from the best pair.
+    The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. It tries, in this order: the
+    pair that attains the sensitivity of the domain, extreme members of the domain, random pairs,
+    coordinate ascent, gradient ascent if f is a torch module, the optimisers of scipy, and a second
+    coordinate ascent from the best pair.
 
     Args:
-        f: a function of one input of the domain, for vectors shape `(dim,)`, that returns a number
-            or an array of one shape; without noise. A torch module is called without gradients,
-            on a tensor of its parameters' type.
-        claimed: the sensitivity to refute, finite and at least 0, in the units of f.
-        norm: the norm of f(x) - f(x'): "l1", "l2" or "linf".
-        domain: where inputs lie: a set of this package or any with `dim`, `draw`, `contains` and,
-            for the searches that move an input, `clip`.
-        neighbour: which members are neighbours: a relation of `dpcore.pairs`. None: any two, or
-            for `HistogramCounts` those that differ in one record.
-        rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, row by row.
-            This is never guessed: many functions accept rows and mean something else by them.
-        trials: calls of f in all, a row counting as one; at least 8.
-        rng: None, an int seed or a numpy Generator; the result is a function of it and of f.
-        methods: some of `SEARCH_METHODS`. None takes all that apply.
-        stop_when_refuted: True to stop at the first pair that exceeds the claim; otherwise the
-            worst pair within the budget is wanted.
-        catch: exception classes by which f says that it is not defined on an input, such as a
-            constant row under min-max scaling: such inputs are left out of the search.
+        f: function without noise, of one input of the domain (shape `(dim,)` for vectors). It
+            returns a number or an array of a fixed shape. A torch module is called without
+            gradients, on a tensor of the type of its parameters.
+        claimed: sensitivity to refute, finite and at least 0, in the units of f.
+        norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
+        domain: domain of the inputs: a set of this package, or any object with `dim`, `draw` and
+            `contains`. Methods that move an input also need `clip`.
+        neighbour: relation of `dpcore.pairs` that defines the neighbours. Defaults to any two
+            members, and for `HistogramCounts` to members that differ in one record.
+        rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, and treats each
+            row separately. It is never inferred, because many functions accept rows but treat them
+            differently.
+        trials: total number of calls of f, at least 8. Each row counts as one call.
+        rng: None, an int seed or a numpy Generator. The result depends only on it and on f.
+        methods: some of `SEARCH_METHODS`. Defaults to all methods that apply.
+        stop_when_refuted: True to stop at the first pair that exceeds the claim. Defaults to False:
+            the search looks for the worst pair within `trials`.
+        catch: exception classes that f raises for inputs on which it is not defined, such as a
+            constant row under min-max scaling. The search leaves out these inputs.
 
     Returns:
-        The worst pair found: a lower bound on the sensitivity, whether it refutes the claim or
-        not. After Ctrl-C, the worst one until then.
+        The worst pair found. Its distance is a lower bound on the sensitivity, also if it does not
+        refute the claim. After Ctrl-C, the worst pair found until then.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
-        ValueError: if one is out of range, f returns NaN, inf or another shape than before, its
-            outputs on one input differ, or the domain holds no neighbours. What f raises passes
-            through untouched.
+        ValueError: if an argument is out of range, f returns NaN, inf or arrays of different
+            shapes, two outputs on one input differ, or the domain contains no neighbours. Other
+            exceptions of f are passed on unchanged.
         KeyboardInterrupt: on Ctrl-C before f was evaluated on a pair.
 
     Source:
-        Habernal (2021), section 4, for the random pairs; Hooke and Jeeves (1961) for the
-        coordinate ascent.
+        Habernal (2021), section 4, for the random pairs. Hooke and Jeeves (1961) for the coordinate
+        ascent.
 
     Example:
         >>> from dpcore.pairs import Box
@@ -190,7 +192,7 @@ def refute(
 
 
 def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
-    """Check the arguments and return the space of pairs."""
+    """Check the arguments and return the space of pairs to search."""
     domain_of(domain)
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
@@ -267,14 +269,14 @@ def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
 
 
 def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
-    """List the most distant pairs of the domain, and of the range of f if f has one."""
+    """List the pairs that attain the sensitivity of the domain, and of the range of f if any."""
     witnesses: list[search.Inputs] = []
     dim = space.domain.dim
     for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):
         try:
             pair = sensitivity(domain, norm).pair
         except (TypeError, ValueError):
-            # No closed form for it.
+            # The domain has no closed form.
             continue
         fitted = space.fit(pair.x, pair.x_prime) if space.free else (pair.x, pair.x_prime)
         if fitted is not None and space.holds(*fitted):
@@ -297,12 +299,12 @@ def _make_refutation(
 
 
 class SensitivityError(AssertionError):
-    """A pair of neighbours on which f changes by more than its bound.
+    """Error for a pair of neighbours on which f changes by more than the bound.
 
     Attributes:
         pair: the counterexample.
-        attained: norm of f(x) - f(x') on it.
-        bound: the bound that it exceeds.
+        attained: norm of f(x) - f(x') on the pair.
+        bound: the bound that the pair exceeds.
     """
 
     def __init__(self, message: str, pair: Pair, attained: float, bound: float) -> None:
@@ -310,7 +312,7 @@ class SensitivityError(AssertionError):
         self.pair, self.attained, self.bound = pair, attained, bound
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuild with all fields: the default keeps only the message."""
+        """Pickle all fields. The default method keeps only the message."""
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
@@ -329,35 +331,38 @@ def assert_sensitivity(
     derandomize: bool = True,
     catch: search.Catch = (),
 ) -> None:
-    """Fail if a pair of neighbours is found on which f changes by more than a bound.
+    """Raise an error if f changes by more than a bound on some pair of neighbours.
 
-    First `refute` searches for the worst pair, then hypothesis tries simple ones. Whatever
-    violates the bound is made smaller, and the smallest is shown: few entries that are not 0,
-    few digits. A search without a witness is not a proof. Inside a test with `@given` only the
-    search runs, for hypothesis does not nest; such a test can draw from `pairs_of` itself.
+    First `refute` searches for the worst pair, then hypothesis tries simple pairs. A pair that
+    violates the bound is simplified: few entries that are not 0, and few digits. The simplest pair
+    is shown. If no pair is found, the bound is not proved. Inside a test with `@given`, only the
+    search runs, because hypothesis tests cannot be nested. Such a test can use the strategy
+    `pairs_of`.
 
     Args:
-        f: a function of one input of the domain, as `refute` takes it.
-        bound: the sensitivity that f should have at most, finite and at least 0.
-        norm: the norm of f(x) - f(x'): "l1", "l2" or "linf".
-        domain: where inputs lie.
-        neighbour: which members are neighbours, as in `refute`.
+        f: function of one input of the domain, as in `refute`.
+        bound: upper bound on the sensitivity of f, finite and at least 0.
+        norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
+        domain: domain of the inputs.
+        neighbour: neighbour relation, as in `refute`.
         rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`.
-        max_examples: pairs that hypothesis tries, at least 1.
-        trials: calls of f by the search, at least 8.
-        rng: seed of the search; fixed, so that a test which passes once passes always.
-        derandomize: False lets hypothesis draw other examples in each run.
-        catch: exception classes by which f says that it is not defined on an input.
+        max_examples: number of pairs that hypothesis tries, at least 1.
+        trials: number of calls of f in the search, at least 8.
+        rng: seed of the search. It is fixed by default, so that a test always has the same result.
+        derandomize: True if hypothesis draws the same examples in each run. False draws new ones.
+        catch: exception classes that f raises for inputs on which it is not defined.
 
     Raises:
-        SensitivityError: an AssertionError, if a pair exceeds the bound by more than 1e-9 of it.
+        SensitivityError: (an AssertionError) if a pair exceeds the bound by more than 1e-9
+            relative.
         ImportError: if hypothesis is not installed.
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
-        ValueError: if one is out of range, or f returns NaN, inf or another shape than before.
+        ValueError: if an argument is out of range, or f returns NaN, inf or arrays of different
+            shapes.
 
     Source:
-        MacIver and Hatfield-Dodds (2019) for hypothesis; Zeller and Hildebrandt (2002) for
-        removing parts of a counterexample by halves.
+        MacIver and Hatfield-Dodds (2019) for hypothesis. Zeller and Hildebrandt (2002) for
+        simplifying a counterexample by removing halves of it.
 
     Example:
         >>> from dpcore.pairs import Box
@@ -393,17 +398,17 @@ def assert_sensitivity(
 
 @suggest_arguments
 def members_of(domain: Domain) -> Any:
-    """Make a hypothesis strategy for the members of a domain, which shrinks to simple ones.
+    """Return a hypothesis strategy for the members of a domain, which shrinks to simple members.
 
     Args:
-        domain: a set of this package or any with `draw`; one without `clip` shrinks poorly.
+        domain: a set of this package, or any domain with `draw`. Without `clip` it shrinks poorly.
 
     Returns:
         A strategy.
 
     Raises:
         ImportError: if hypothesis is not installed.
-        TypeError: if `domain` is none.
+        TypeError: if `domain` is not a domain.
 
     Example:
         >>> from dpcore.pairs import Box
@@ -416,12 +421,12 @@ def members_of(domain: Domain) -> Any:
 
 @suggest_arguments
 def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
-    """Make a hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
+    """Return a hypothesis strategy for pairs of neighbours, which shrinks to simple pairs.
 
     Args:
-        domain: a set of this package or any with `draw`.
-        neighbour: which members are neighbours, as in `refute`; relations other than `L1`, `L2`,
-            `Linf` and that of `HistogramCounts` shrink poorly.
+        domain: a set of this package, or any domain with `draw`.
+        neighbour: neighbour relation, as in `refute`. Relations other than `L1`, `L2`, `Linf` and
+            the relation of `HistogramCounts` shrink poorly.
 
     Returns:
         A strategy of `Pair`.
@@ -463,7 +468,7 @@ def _make_members(space: search.Space) -> Any:
 
 
 def _make_entries(low: float, high: float) -> Any:
-    """Make a strategy for numbers in an interval, often small whole ones.
+    """Return a strategy for numbers in an interval, which often draws small whole numbers.
 
     Functions often branch at small whole numbers.
     """
@@ -474,9 +479,9 @@ def _make_entries(low: float, high: float) -> Any:
 
 
 def _make_vectors(dim: int, elements: Any, base: float) -> Any:
-    """Make a strategy for vectors: sparse ones with few entries off the base, and dense ones.
+    """Return a strategy for vectors: sparse ones, with few entries off the base, and dense ones.
 
-    Vectors shrink to the base where they can.
+    Vectors shrink to the base if they can.
     """
     st, arrays = _import_hypothesis().strategies, _import_hypothesis().extra.numpy.arrays
     sparse = arrays(np.float64, dim, elements=elements, fill=st.just(base))
@@ -517,7 +522,7 @@ def _make_pairs(space: search.Space) -> Any:
 def _falsify_bound(
     probe: search.Probe, space: search.Space, limit: float, max_examples: int, derandomize: bool
 ) -> list[search.Inputs]:
-    """Return the counterexample that hypothesis shrinks to, if it finds one."""
+    """Return the counterexample to which hypothesis shrinks, as a list that may be empty."""
     hypothesis = _import_hypothesis()
     if hypothesis.currently_in_test_context():
         return []
@@ -538,7 +543,7 @@ def _falsify_bound(
     profile = hypothesis.settings(
         max_examples=max_examples, derandomize=derandomize, database=None, deadline=None,
         report_multiple_bugs=False, phases=(phases.generate, phases.target, phases.shrink),
-        # A slow f, or a relation that few pairs fulfil, is no fault of the test.
+        # A slow f, or a relation that few pairs satisfy, is not a fault of the test.
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     try:
@@ -549,19 +554,19 @@ def _falsify_bound(
 
 
 class _PairSimplifier:
-    """A simplifier of counterexamples: it removes what is not needed and rounds the rest."""
+    """Simplifier of counterexamples: it removes entries that are not needed and rounds the rest."""
 
     def __init__(self, probe: search.Probe, space: search.Space, limit: float) -> None:
         self.probe, self.space, self.limit = probe, space, limit
 
     def __call__(self, pair: search.Inputs) -> search.Inputs:
-        """Return a counterexample that is not larger than this one."""
+        """Return a counterexample that is at most as large as the given one."""
         if domain_attribute(self.space.domain, "clip") is None:
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
         with self.probe.allowance("smaller", 1.0):
             for tried in self._tries(here):
-                # The generator sees what was accepted: both work on the same two arrays.
+                # `_tries` reads the same two arrays, so it continues from each accepted pair.
                 if _pair_size(tried) < _pair_size(here) and self._violates(tried):
                     here[0][:], here[1][:] = tried
         return here
@@ -576,7 +581,7 @@ class _PairSimplifier:
         dim = here[0].size
         for place in range(min(dim, _MAX_SINGLE_ENTRIES)):
             for side in (0, 1):
-                # Where members must add up to something, entries cannot be removed one by one.
+                # If members must have a given sum, entries cannot be removed one by one.
                 top = float(np.ceil(np.abs(here[side]).max()))
                 alone = self._with(here, (side,), slice(None), 0.0)
                 yield self._with(alone, (side,), slice(place, place + 1), top)
@@ -605,7 +610,7 @@ class _PairSimplifier:
 
 
 def _pair_size(pair: search.Inputs) -> tuple[int, int]:
-    """Count the entries that are not 0, then the characters: the size for a reader."""
+    """Return the number of non-zero entries and of characters, the size of a pair for a reader."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 

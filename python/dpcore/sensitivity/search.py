@@ -1,6 +1,7 @@
-"""Searches for the pair on which f changes most: checked, counted calls, moves, optimisers.
+"""Search for the pair on which f changes most: counted calls, moves and optimisers.
 
-The optimisers are scipy's and gradients of torch; both are kept inside the domain by its `clip`.
+The optimisers are those of scipy and gradient ascent with torch. The method `clip` of the domain
+keeps their inputs inside the domain.
 """
 
 from __future__ import annotations
@@ -28,82 +29,82 @@ from ..report.shown import dotted_name
 from .domains import row_lengths, unit_vector
 
 Inputs = tuple[Any, Any]
-"""Two inputs of f, neighbours of the domain."""
+"""Type of two inputs of f that are neighbours of the domain."""
 
 Catch = type[Exception] | tuple[type[Exception], ...]
 
 _CACHE_ENTRIES: Final = 2**22
-"""Numbers kept of past inputs and outputs (32 MB): a search asks for the same input repeatedly."""
+"""Size of the cache of inputs and outputs in numbers (32 MB): inputs are evaluated repeatedly."""
 
 _PAIRING_WORK: Final = 5 * 10**7
-"""Differences taken to find the two outputs that are farthest apart: half a second of numpy."""
+"""Number of differences to find the two most distant outputs, half a second in numpy."""
 
 _BATCH_TOLERANCE: Final = 1e-6
-"""Relative difference allowed between two calls on one input: rows in a batch round otherwise."""
+"""Relative difference allowed between two calls on one input: rows in a batch round differently."""
 
 _MAX_COMPARED_MEMBERS: Final = 256
-"""Members of the domain whose outputs are compared all with all."""
+"""Largest number of members whose outputs are all compared with each other."""
 
 _PROPOSALS_PER_PAIR: Final = 20
-"""Pairs that a neighbour relation may propose for each one that holds."""
+"""Number of pairs that a relation may propose for each requested pair of neighbours."""
 
 _MAX_IDLE_MOVES: Final = 200
-"""Moves in a row that lead to pairs known already, before a walk of moves ends."""
+"""Number of consecutive moves without a new input that ends a random walk."""
 
 _COARSEST_STEP: Final = 2.0
 _FINEST_STEP: Final = 2.0**-30
-"""Steps of a coordinate, as shares of the domain's width there."""
+"""Steps of a coordinate, as shares of the width of the domain in that coordinate."""
 
 _MIN_ROUND_GAIN: Final = 1e-9
-"""A round that gains less, relatively, goes on with finer steps."""
+"""Relative gain of a round below which the next round uses finer steps."""
 
 _MAX_FLOAT: Final = float(np.finfo(np.float64).max)
 
 _MOVES_PER_CALL: Final = 64
-"""Coordinates moved in one call of an f that takes rows."""
+"""Number of coordinates that are moved in one call, if f takes rows."""
 
 _MAX_CORNERS: Final = 6
-"""Records of which constant data sets are made: the ends of walks."""
+"""Number of records that are repeated to make constant datasets, the ends of walks."""
 
 _SPECIAL_COUNTS: Final = (2**7, 2**8, 2**15, 2**16, 2**31, 2**32, *range(1, 65))
-"""Counts at which an integer type wraps, and small ones, at which thresholds are usual."""
+"""Counts at which integer types overflow, and small counts, which are common thresholds."""
 
 Walk = tuple[int, Callable[[int], Any]]
-"""Number of steps, and the input after some of them; most inputs are neighbours of the next one."""
+"""Number of steps, and a function from a step to an input. Most inputs neighbour the next one."""
 
 Move = tuple[int, int, float]
 """Side, coordinate and size of a move."""
 
 _MAX_EVOLVED_COORDINATES: Final = 16
-"""Coordinates of both sides up to which searches without gradients are worth their calls."""
+"""Largest number of coordinates of both sides for which gradient-free optimisers are run."""
 
 _DIFFERENCE_STEP: Final = 2.0**-24
 """Step of a difference quotient, as a share of the domain's width."""
 
 _MAX_OBJECTIVE: Final = 1e150
-"""A distance that an optimiser may square; beyond it all are alike."""
+"""Largest distance in an objective, small enough to be squared. Larger distances count as this."""
 
 _RANDOM_STARTS: Final = 8
-"""Random pairs from which an optimiser starts, after the best one."""
+"""Number of random pairs from which an optimiser starts, after the best pair."""
 
 _EVOLUTION_POPULATION: Final = 15
-"""Points of the evolution for each coordinate, scipy's own default."""
+"""Population size of differential evolution per coordinate, scipy's default."""
 
 _FIRST_GRADIENT_STEP: Final = 0.5
 _LAST_GRADIENT_STEP: Final = 2.0**-30
-"""Steps along a gradient whose largest entry is 1, in units of the domain's width."""
+"""Steps along a gradient whose largest entry is scaled to 1, in units of the domain's width."""
 
 
 class Spent(Exception):
-    """The signal that a part of the search has used its allowance."""
+    """Signal that a part of the search has used all its allowed calls."""
 
 
 class Done(Exception):
-    """The signal that the claim is refuted and the search can end."""
+    """Signal that the claim is refuted and the search can end."""
 
 
 class Probe:
-    """The calls of f within a budget, and the pair with the largest distance of outputs."""
+    """Counted calls of f within a budget, and the pair with the largest distance of outputs."""
 
     def __init__(
         self, f: Callable[..., Any], norm: Norm, rows: bool, trials: int, catch: Catch = ()
@@ -117,19 +118,19 @@ class Probe:
         self.catch = catch
         self.f = f
         self.batched = rows
-        # Two calls are kept back: the best pair is evaluated anew before it is reported.
+        # Two calls are reserved: the best pair is evaluated again before it is reported.
         self._limit = trials - 2
         self._shape: tuple[int, ...] | None = None
         self._cache: OrderedDict[Hashable, Floats | None] = OrderedDict()
 
     @property
     def left(self) -> int:
-        """Calls that the present part of the search may still make."""
+        """Number of calls that the current part of the search may still make."""
         return self._limit - self.evaluations
 
     @contextlib.contextmanager
     def allowance(self, method: str, share: float) -> Iterator[None]:
-        """Limit a part of the search to a share of the calls that are left, then end it."""
+        """Limit a part of the search to a share of the remaining calls, and end it after them."""
         outer, label = self._limit, self.method
         self.method = method
         self._limit = self.evaluations + int(share * self.left)
@@ -138,15 +139,15 @@ class Probe:
         self._limit, self.method = outer, label
 
     def spend(self, calls: int) -> None:
-        """Count calls of f that were not made through this object."""
+        """Count calls of f that were made outside of this object."""
         if calls > self.left:
             raise Spent
         self.evaluations += calls
 
     def outputs(self, inputs: Sequence[Any]) -> Floats:
-        """Return outputs of f, flattened, shape `(len(inputs), m)`; known outputs are cached.
+        """Return outputs of f, flattened, shape `(len(inputs), m)`; earlier outputs are cached.
 
-        Rows of NaN stand for inputs on which f raised what is caught.
+        An input on which f raised an exception of `catch` has a row of NaN.
         """
         keys = [_input_key(x) for x in inputs]
         cached = {key: self._cache[key] for key in keys if key in self._cache}
@@ -167,7 +168,7 @@ class Probe:
         return rows
 
     def gaps(self, pairs: Sequence[Inputs]) -> Floats:
-        """Compute the distance of f(x) and f(x') for each pair, and remember the largest."""
+        """Compute the distance of f(x) and f(x') for each pair, and keep the largest."""
         both = self.outputs([side for pair in pairs for side in pair])
         gaps = gaps_of(both[::2], both[1::2], self.norm)
         place = int(np.argmax(gaps))
@@ -175,9 +176,9 @@ class Probe:
         return gaps
 
     def note_farthest(self, points: Sequence[Any]) -> None:
-        """Remember the two points with the most distant outputs."""
+        """Keep the two points with the most distant outputs."""
         values = self.outputs(points)
-        # All pairs of fewer points where a difference of two outputs is costly.
+        # If differences of two outputs are slow to compute, fewer points are compared.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
         values = values[: max(2, room)]
         farthest = []
@@ -190,13 +191,13 @@ class Probe:
             self._note(gap, points[first], points[second])
 
     def again(self, x: Any, x_prime: Any, expected: float) -> float:
-        """Compute the distance again from two new calls, each on one input, with exact sums."""
+        """Compute the distance again from two new calls, one per input, with exact sums."""
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
             raise self._inconstant("an output and an exception from two calls on one input")
         gap = distance(Pair(value, value_prime), self.norm)
         size = max(expected, float(np.abs(value).max()), float(np.abs(value_prime).max()))
-        # An infinite distance is no number to compare: two finite outputs are as far apart.
+        # An infinite distance cannot be compared; two finite outputs can be infinitely far apart.
         if np.isfinite(gap) and abs(gap - expected) > _BATCH_TOLERANCE * size:
             outcome = f"distances {expected:g} and {gap:g} from two calls on one pair"
             raise self._inconstant(outcome)
@@ -217,13 +218,13 @@ class Probe:
         if not self.batched or not inputs:
             return [self._one(x) for x in inputs]
         if len(set(map(np.shape, inputs))) > 1:
-            # Inputs with an added record do not fit into one array.
+            # Inputs of different sizes do not fit into one array.
             return [self._single(x) for x in inputs]
         batch = np.stack(inputs)
         try:
             answer = self.f(batch)
         except self.catch:
-            # One of the rows is to blame, the others are not.
+            # One of the rows caused the exception. The rows are called one by one to find it.
             return [None] if len(inputs) == 1 else [self._single(x) for x in inputs]
         rows = self._array(answer)
         if rows.ndim == 0 or len(rows) != len(inputs):
@@ -265,7 +266,7 @@ class Probe:
 
 
 def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
-    """Return the norm of each row's difference: inf beyond float64, -1 for NaN."""
+    """Compute the norm of each row's difference: inf beyond float64, -1 for NaN."""
     with np.errstate(over="ignore"):
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)
@@ -275,7 +276,7 @@ def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
 
 def _input_key(x: Any) -> Hashable:
     if isinstance(x, np.ndarray):
-        # The bytes of an object array are addresses.
+        # The bytes of an array of objects are addresses, so its items are read.
         content = tuple(map(_input_key, x.ravel())) if x.dtype.hasobject else x.tobytes()
         return x.dtype.str, x.shape, content
     if isinstance(x, (list, tuple)):
@@ -283,22 +284,22 @@ def _input_key(x: Any) -> Hashable:
     try:
         hash(x)
     except TypeError:
-        # Not to be told apart from others: never the same twice.
+        # Without a hash the input cannot be recognised. Each call returns a new key.
         return object()
     return type(x), x
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneRecord(Record, word="OneRecord"):
-    """Neighbours by the domain's own relation, as `HistogramCounts` has one."""
+    """Neighbour relation that the domain itself defines, as `HistogramCounts` does."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:
-        """Return True if the inputs differ and the domain calls them neighbours."""
+        """Return True if the inputs differ and are neighbours by the relation of the domain."""
         apart = not np.array_equal(pair.x, pair.x_prime)
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield one record more at special counts, then random neighbours without end."""
+        """Yield pairs with one more record at special counts, then random neighbours, endlessly."""
         for place, count in itertools.product({0, domain.dim - 1}, _SPECIAL_COUNTS):
             x, x_prime = unit_vector(domain.dim, place), unit_vector(domain.dim, place - 1)
             rest = (count - 1) * x
@@ -317,7 +318,7 @@ class OneRecord(Record, word="OneRecord"):
 
 
 class Space:
-    """The pairs to search: any two members of the domain, or the neighbours of a relation."""
+    """Space of pairs to search: any two members of the domain, or neighbours of a relation."""
 
     def __init__(self, domain: Domain, neighbour: NeighbourArgument | None) -> None:
         self.domain = domain
@@ -332,7 +333,7 @@ class Space:
 
     @property
     def moves(self) -> bool:
-        """True if coordinates can be moved: inputs are vectors, and neighbours any, or a ball."""
+        """True if coordinates can be moved: for vectors without a relation or with a norm ball."""
         return self._clip is not None and (self.free or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
@@ -344,7 +345,7 @@ class Space:
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Return neighbours near two vectors, or None if they are not neighbours after clipping."""
+        """Clip two vectors to neighbours, or return None if the results are not neighbours."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -356,7 +357,7 @@ class Space:
         return (x, x_prime) if self.holds(x, x_prime) else None
 
     def random(self, rng: np.random.Generator, most: int) -> list[Inputs]:
-        """Draw neighbours, or take those that the relation proposes; fewer if it finds no more."""
+        """Return at most `most` random pairs of neighbours, or pairs that the relation proposes."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
         starts = self.neighbour.starts(self.domain, rng)
@@ -365,18 +366,21 @@ class Space:
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
     def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return each coordinate's smallest entry among draws and extremes, and its width or 1."""
+        """Return the smallest entry and the width of each coordinate.
+
+        They are computed from draws and extreme members. A width of 0 is replaced by 1.
+        """
         points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
         low, high = (end(points, axis=0).astype(np.float64) for end in (np.min, np.max))
         return low, np.where(high > low, high - low, 1.0)
 
     def extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
-        """Return extreme members: constant, one coordinate, halves, random signs, and opposites."""
+        """Return extreme members: in directions with one, half or all entries, and random signs."""
         if self._clip is None:
             return []
         dim = self.domain.dim
         drawn = np.array([self.domain.draw(rng) for _ in range(4)], dtype=np.float64)
-        # Twice the largest sum lies outside of any set that these fill.
+        # Twice the largest sum lies outside of any set that these draws fill.
         with np.errstate(over="ignore"):
             reach = min(2.0 * float(np.abs(drawn).sum(axis=1).max()), _MAX_FLOAT) or 1.0
         place = np.arange(dim)
@@ -388,11 +392,11 @@ class Space:
         return [self.clip(x) for x in towards[:most]]
 
     def walks(self, rng: np.random.Generator) -> list[Walk]:
-        """List walks from one data set of a repeated record, such as the lowest, to another one."""
+        """List walks between datasets that repeat one record, such as the lowest and highest."""
         pairs = itertools.combinations(self._corners(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
         if self.free:
-            # The others change the number of records.
+            # Every second walk changes the number of records. These walks are left out.
             return walks[::2]
         return [
             (steps, point)
@@ -401,7 +405,7 @@ class Space:
         ]
 
     def _corners(self, rng: np.random.Generator) -> list[Any]:
-        """Return data sets of one repeated record: the lowest, the highest, and some others."""
+        """Return datasets of one repeated record: the lowest, the highest, and some others."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
             high, low = self.extremes(rng, 2)
@@ -420,9 +424,9 @@ class Space:
         return [convert([values[place]] * len(example)) for place in places]
 
     def _list_walks(self, low: Any, high: Any) -> Iterator[Walk]:
-        """Yield walks on which one record after another is replaced, or added and one removed.
+        """Yield walks that replace one record after another, or add and remove records in turn.
 
-        For the neighbours of a ball, one entry after another moves by the radius.
+        For neighbours of a norm ball, a walk also moves one entry after another by the radius.
         """
         yield len(low), lambda n: _join_records(high[:n], low[n:])
         lows, highs = _join_records(low[:1], low), _join_records(high[:1], high)
@@ -444,15 +448,15 @@ def _join_records(first: Any, second: Any) -> Any:
 
 
 def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
-    """Evaluate pairs as far as the allowance goes."""
+    """Evaluate pairs until the allowance is used."""
     step = _MOVES_PER_CALL if probe.batched else 1
     for first in range(0, len(pairs), step):
         probe.gaps(pairs[first : first + step])
 
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare the extreme members, all against all, or neighbours on walks between the corners."""
-    # A stream of its own: what later parts draw does not depend on the corners.
+    """Compare all extreme members with each other, or neighbours on walks between the corners."""
+    # A separate random stream is used, so later draws do not depend on the corners.
     walks = space.walks(rng.spawn(1)[0])
     if not space.free:
         for place, walk in enumerate(walks):
@@ -470,13 +474,13 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
 
 
 def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
-    """Compare neighbours on a walk: halve the stretch whose ends have the most distant outputs."""
+    """Compare neighbours on a walk, by halving the interval whose ends differ most in output."""
     stretches = [(-np.inf, -1, n, n + 1) for n in (0, 1, steps - 2, steps - 1)]
     stretches.append((0.0, -steps, 0, steps))
     while stretches:
         _, _, first, last = heapq.heappop(stretches)
         ends = first, (first + last) // 2, last
-        # A pair makes arrays read-only, as the relation's own pairs are.
+        # A pair makes its arrays read-only, like the pairs of the relation.
         points = [Pair(x := point(n), x).x for n in ends]
         if last > first + 1:
             values = probe.outputs(points)
@@ -488,14 +492,14 @@ def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], 
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare random members, all against all; or random neighbours."""
+    """Compare all random members with each other, or random pairs of neighbours."""
     most = max(2, min(_MAX_COMPARED_MEMBERS, probe.left))
     if not space.free:
         return try_pairs(probe, space.random(rng, max(1, most // 2)))
     points = [space.domain.draw(rng) for _ in range(most)]
     if space.moves:
-        # A function may do its worst near the middle, where hardly any draw of a high
-        # dimension falls.
+        # The largest change of f may be near the middle of the domain, where few draws in high
+        # dimensions fall.
         for place in range(0, most, 4):
             share = 10.0 ** rng.uniform(-3.0, 0.0)
             points[place] = space.clip(np.asarray(points[place], dtype=np.float64) * share)
@@ -504,7 +508,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
 
 
 def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Run coordinate ascent, with steps that begin at the domain's width and become finer.
+    """Run coordinate ascent. The steps begin at the width of the domain and become finer.
 
     Source:
         Hooke and Jeeves (1961), direct search.
@@ -542,9 +546,9 @@ def _climb_round(
 def _best_of(
     probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
-    """Return the best of some moves, or all moves that gain together.
+    """Return the best of some moves, or all moves with a gain together, if these are better.
 
-    With many coordinates, the moves together are better.
+    With many coordinates, moves together are often better.
     """
     both = ((move, _move_pair(space, here, [move])) for move in moves)
     tried = [(move, pair) for move, pair in both if pair is not None]
@@ -566,7 +570,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     """Return the pair after some moves, or None if it is unchanged or not a pair of neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
-        # Neighbours move together; the other side moves alone.
+        # Neighbours move together: moving x also moves x'. Other pairs move one side only.
         for moved in sides[side:] if not space.free else sides[side : side + 1]:
             moved[place] = min(max(float(moved[place]) + amount, -_MAX_FLOAT), _MAX_FLOAT)
     pair = space.fit(*sides)
@@ -576,11 +580,11 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 
 def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Try random moves of the relation and keep those that gain; without one, draw more pairs."""
+    """Try random moves of the relation and keep those that gain; without a relation, draw pairs."""
     size = _MOVES_PER_CALL if probe.batched else 1
     here, value = start, float(probe.gaps([start])[0])
     last, idle = probe.evaluations, 0
-    # Inputs seen before cost no call: where all are known, only this ends the search.
+    # Inputs evaluated before cost no call. If all are known, only this limit ends the search.
     while idle < _MAX_IDLE_MOVES:
         idle = idle + 1 if probe.evaluations == last else 0
         last = probe.evaluations
@@ -599,14 +603,14 @@ def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start
 
 
 class _Objective:
-    """Minus the distance, as a function of both sides in units of the domain's width."""
+    """Objective: minus the distance, as a function of both sides in units of the domain's width."""
 
     def __init__(self, probe: Probe, space: Space, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
         self.low, self.width = space.widths(rng)
 
     def inputs(self, scaled: Floats) -> Inputs | None:
-        """Return the neighbours for a point of the optimiser, or None if there are none."""
+        """Return the neighbours at a point of the optimiser, or None if they are not neighbours."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 
@@ -615,12 +619,12 @@ class _Objective:
         return np.concatenate([(np.asarray(side) - self.low) / self.width for side in pair])
 
     def __call__(self, scaled: Floats) -> float:
-        """Return minus the distance; 0 where there are no neighbours."""
+        """Return minus the distance, or 0 if the point gives no neighbours."""
         pair = self.inputs(scaled)
         return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _MAX_OBJECTIVE)
 
     def slope(self, scaled: Floats) -> Floats:
-        """Compute difference quotients; at the edge of the domain these point inwards."""
+        """Compute difference quotients; at the edge of the domain the steps point inwards."""
         value = self(scaled)
         slope = np.zeros(scaled.size)
         places = np.arange(scaled.size)
@@ -631,7 +635,7 @@ class _Objective:
             if not pairs:
                 continue
             gaps = self.probe.gaps([pair for _, pair in pairs])
-            # Where f is not defined there is no slope; the other direction may have one.
+            # If f is not defined there, the slope is 0. The other direction may have a slope.
             slopes = np.where(gaps < 0.0, value, -np.minimum(gaps, _MAX_OBJECTIVE))
             slope[[n for n, _ in pairs]] = (slopes - value) / step
             places = np.flatnonzero(slope == 0.0)
@@ -657,7 +661,7 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
         for begin in begins:
             minimize(objective, begin, jac=objective.slope, method="L-BFGS-B", bounds=bounds)
     if few:
-        # Inputs seen before cost no call, so that calls alone need not end it.
+        # Inputs evaluated before cost no call, so the number of calls may not end the evolution.
         most = 1 + probe.left // (_EVOLUTION_POPULATION * size)
         with probe.allowance("scipy (differential evolution)", 0.7):
             size_of = {"maxiter": most, "popsize": _EVOLUTION_POPULATION}
@@ -671,7 +675,7 @@ def try_torch(
 ) -> None:
     """Run gradient ascent from the best pair and from random pairs.
 
-    A step that fails is halved.
+    A step without a gain is halved.
     """
     width = space.widths(rng)[1]
     for here in [start, *space.random(rng, _RANDOM_STARTS)]:
@@ -705,16 +709,16 @@ def _ascend_gradient(
 
 
 def torch_module(f: Callable[..., Any]) -> bool:
-    """Return True for a torch module, without an import of torch."""
+    """Return True if f is a torch module, without importing torch."""
     torch = imported_module("torch")
     return torch is not None and isinstance(f, torch.nn.Module)
 
 
 class ModuleCalls:
-    """A torch module as a function of numpy vectors or rows, and the gradient of its distances."""
+    """A torch module as a function of numpy vectors or rows, with the gradient of its distances."""
 
     def __init__(self, module: Any, rows: bool) -> None:
-        # Whoever made the module has imported it.
+        # torch is imported already, because the module exists.
         torch = imported_module("torch")
         self._torch = torch
         self._module = module
@@ -732,7 +736,7 @@ class ModuleCalls:
         return answer.double() if isinstance(answer, self._torch.Tensor) else answer
 
     def slopes(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
-        """Compute the gradient of norm(f(x) - f(x')) in x and in x'."""
+        """Compute the gradient of norm(f(x) - f(x')) with respect to x and to x'."""
         tensors = [self._tensor(side).requires_grad_() for side in (x, x_prime)]
         inputs = [side[None] for side in tensors] if self._rows else tensors
         apart = self._module(inputs[0]) - self._module(inputs[1])

@@ -1,7 +1,8 @@
-"""Structural checks of a noise layer: is the noise what it is taken for?
+"""Structural checks of a noise layer, which test if the noise has the expected properties.
 
-`inspect` samples a mechanism and looks for the faults of released code; `fork_reuse` looks for
-noise that a forked child repeats; `FAULTS` are those faults, each with its repaired twin.
+`inspect` samples a mechanism and looks for faults that occurred in released code. `fork_reuse`
+looks for noise that is repeated after a fork. `FAULTS` lists these faults, each with a repaired
+version.
 
 Example:
     >>> import dpcore
@@ -17,5 +18,5 @@ __all__ = ["CHECKS", "FAULTS", "Check", "Fault", "Inspection", "fork_reuse", "in
 
 
 def __dir__() -> list[str]:
-    """List the names that the module defines; imported names are left out but can be imported."""
+    """List the public names of the package; imported names are not listed but can be imported."""
     return [*__all__]

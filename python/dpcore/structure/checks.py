@@ -1,8 +1,8 @@
 """Structural checks of a noise layer, and the records of checks and inspections.
 
-They look at the law of the noise around the clean vector (sides, atoms, grid, range), at what the
-noise shares between coordinates, rows and calls, and at how it differs between coordinates,
-inputs and modes.
+The checks test three properties: the law of the noise around the clean vector (sides, atoms, grid,
+range), noise that coordinates, rows or calls share, and differences of the noise between
+coordinates, inputs and modes. The clean vector is the vector to which the noise is added.
 """
 
 from __future__ import annotations
@@ -29,52 +29,53 @@ from .outputs import (
 )
 
 DETERMINISTIC = ("no_noise", "rank")
-"""Checks without a p-value: they compare floats, and chance has no part in the answer."""
+"""Names of checks without a p-value: they compare floats, and their result is not random."""
 
 _MAX_TAIL_DRAWS = 1000
-"""Largest draws in which repeated values are looked for."""
+"""Number of largest draws in which repeated values are counted."""
 
 _SMALL_GAP_STEPS = 16
-"""A gap this many steps of the floats wide is small; of the small ones of a continuous law, at
-most one in eight is not above one step, whatever was rounded."""
+"""Width of a small gap, in steps between floats. Among the small gaps of a continuous law, at most
+one in eight is at most one step wide, for any rounding."""
 
 _MAX_WALL_DRAWS = 400
-"""Largest draws that show a wall."""
+"""Number of largest draws in which a wall is looked for."""
 
 _MIN_DISTINCT_SHARE = 0.95
-"""Share of different rows below which a few values behind the noise no longer explain it."""
+"""Share of distinct rows below which repeated rows, not few noise values, are the explanation."""
 
 _MIN_OTHER_DRAWS = 20
-"""Draws beside the most frequent value that tell whether the others come back too."""
+"""Smallest number of draws other than the most frequent value, to judge if they repeat too."""
 
 _MAX_COMPARED_COLUMNS = 1024
-"""Coordinates of which all pairs are compared; chosen by chance where there are more."""
+"""Largest number of coordinates whose pairs are all compared; of more, a random subset is used."""
 
 _FIRST_RANK_ROWS = 65
-"""Rows whose rank is found first: a decomposition of thousands takes seconds."""
+"""Number of rows whose rank is computed first, because a decomposition of all rows is slow."""
 
 _EMPTY_DIRECTION_STEPS = 16.0
-"""Rounding errors, in steps of the floats, below which a direction counts as empty."""
+"""Size of rounding errors, in steps between floats, below which a direction has no noise."""
 
 _SMALL_SCALE_SHARE = 0.1
-"""Share of the usual size of the noise below which that of a coordinate is small."""
+"""Share of the median noise size below which the noise of a coordinate is small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Check(Answer, Record):
-    """The answer of one structural check.
+    """Result of one structural check.
 
     Args:
-        name: one of `CHECKS`, or "fork".
+        name: a name from `CHECKS`, or "fork".
         flagged: True if the fault was found.
-        what: one plain sentence with the figures.
-        p_value: chance of something as extreme without the fault, corrected for everything that
-            the check looks at, or None where chance has no part or there was no sample.
-        evidence: names and values of the figures.
+        what: one sentence with the results.
+        p_value: probability of a result at least as extreme without the fault, corrected for
+            multiple comparisons within the check. None if the check is not random or there was no
+            sample.
+        evidence: names and values of the computed numbers.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if `name` is not a check, or `p_value` not in [0, 1].
+        ValueError: if `name` is not a check, or `p_value` is not in [0, 1].
 
     Example:
         >>> from dpcore import Identity
@@ -103,11 +104,11 @@ class Check(Answer, Record):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The evidence as a dictionary."""
+        """Evidence as a dictionary."""
         return dict(self.evidence)
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return the result on one line."""
         return f"{self.name}: {'FLAGGED: ' if self.flagged else ''}{self.what}"
 
 
@@ -116,13 +117,13 @@ class Inspection(Answer, Record):
     """Result of `inspect` on a noise layer.
 
     Args:
-        mechanism: what messages call it.
-        dim: numbers in one output.
-        draws: outputs in each of the two main calls.
-        seed: repeats the inspection, if the mechanism draws from the generator it is given.
-        false_alarm: chance, at most, that a layer without any of the faults is flagged at all.
-        level: the p-value at which one check is flagged: `false_alarm` over their number.
-        checks: the answers.
+        mechanism: name of the mechanism in messages.
+        dim: number of entries of one output.
+        draws: number of outputs in each of the two main calls.
+        seed: seed that repeats the inspection, if the mechanism draws from the given generator.
+        false_alarm: upper bound on the probability that a layer without faults is flagged.
+        level: p-value at which one check is flagged: `false_alarm` over the number of checks.
+        checks: results of the checks.
 
     Raises:
         TypeError: if `checks` is not a tuple of Checks.
@@ -145,7 +146,7 @@ class Inspection(Answer, Record):
     checks: tuple[Check, ...]
 
     def __post_init__(self) -> None:
-        """Check the answers."""
+        """Check that the fields are results of checks."""
         if not _are_all(self.checks, Check):
             raise mistyped("checks", "a tuple of Checks", self.checks)
 
@@ -156,16 +157,16 @@ class Inspection(Answer, Record):
 
     @property
     def passed(self) -> bool:
-        """True if no check found a fault; that is not a proof of privacy."""
+        """True if no check found a fault. This does not prove privacy."""
         return not self.flagged
 
     def __getitem__(self, name: str) -> Check:
-        """Return the check of that name."""
+        """Return the check with this name."""
         choice("name", name, tuple(check.name for check in self.checks))
         return next(check for check in self.checks if check.name == name)
 
     def __str__(self) -> str:
-        """Return a table, one line a check."""
+        """Return a table with one line per check."""
         head = (
             f"structure of {self.mechanism}: "
             f"{', '.join(self.flagged) + ' flagged' if self.flagged else 'nothing flagged'}"
@@ -193,14 +194,15 @@ def _format_p(value: float | None) -> str:
 
 
 class CheckOutcome:
-    """Result of looking for one fault, before it is compared with a level.
+    """Result of one check before its p-value is compared with a level.
 
     Args:
-        text: one plain sentence, for a fault where there is a p-value.
-        good: the sentence where the p-value is above the level.
-        p_value: chance of something as extreme without the fault, or None if a rule decides.
-        flagged: the answer of the rule.
-        **evidence: names and values of the figures.
+        text: sentence for a fault. Without a p-value, the sentence for the result.
+        good: sentence if the p-value is above the level.
+        p_value: probability of a result at least as extreme without the fault, or None for a check
+            by a rule.
+        flagged: result of the rule.
+        **evidence: names and values of the computed numbers.
     """
 
     def __init__(
@@ -211,7 +213,7 @@ class CheckOutcome:
         self.evidence = tuple(evidence.items())
 
     def judge(self, name: str, level: float) -> Check:
-        """Return the answer of the check of that name; a p-value up to the level is flagged."""
+        """Return the result of the named check, flagged if its p-value is at most the level."""
         if self.p_value is None:
             return Check(name, self.flagged, self.text, None, self.evidence)
         p = min(1.0, float(self.p_value))
@@ -219,7 +221,7 @@ class CheckOutcome:
 
 
 def make_check(name: str, sample: Seen, level: float) -> Check:
-    """Make the check of that name, where the outputs have what it needs."""
+    """Run the named check, if the outputs have the properties that it needs."""
     find, *needs = _FINDERS[name]
     missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(sample))
     return (next(missing, None) or find(sample)).judge(name, level)
@@ -229,7 +231,7 @@ def one_sided(sample: Seen) -> CheckOutcome:
     """Check for noise that is never below, or never above, the clean vector, at any input."""
     noises = sample.noises()
     n, d = noises[0].shape
-    # Above at every input, or below at every one: a bound on the outputs moves with neither.
+    # The noise must be above at every input, or below at every one. Clamped outputs are not.
     below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
     above = np.stack([(noise > 0).sum(axis=0) for noise in noises]).max(axis=0)
     moved = np.stack([(noise != 0).sum(axis=0) for noise in noises]).min(axis=0)
@@ -249,7 +251,7 @@ def off_centre(sample: Seen) -> CheckOutcome:
     """Check for noise that is more often above the clean vector than below, or the reverse."""
     noises = sample.noises()
     d = noises[0].shape[1]
-    # Off to the same side at every input, or else x is not what the noise is added to.
+    # Noise off to different sides at different inputs means that x is not the clean vector.
     sides = np.stack([_sign_p_values(noise) for noise in noises])
     p = float(min(sides.max(axis=0).min() * 2 * (d + 1), 1.0))
     share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
@@ -259,27 +261,27 @@ def off_centre(sample: Seen) -> CheckOutcome:
 
 
 def _sign_p_values(noise: Floats) -> Floats:
-    """Compute one-sided p-values of "above" and "below" by coordinate, and of row sums."""
+    """Compute one-sided p-values of "above" and "below", per coordinate and for row sums."""
     rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
     above, below = (rows > 0).sum(axis=0), (rows < 0).sum(axis=0)
     return np.stack([one_sided_p_values(above, below), one_sided_p_values(below, above)])
 
 
 def check_atom(sample: Seen) -> CheckOutcome:
-    """Check for a repeated noise value, all others being new, that moves with the input."""
+    """Check for one repeated noise value that moves with the input, while others do not repeat."""
     noises = sample.noises()
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
     modes, mixed = _find_modes(noises[0])
-    # The other values come twice at most in the mean, rounded ones as often as rounding explains.
+    # Other values occur twice at most on average, and rounded ones as often as rounding explains.
     chance = np.maximum(
         8.0 / n, np.minimum(1.0, 4.0 * sample.step / np.maximum(sample.spread, 1e-300))
     )
-    # 0 is tried everywhere; the most frequent value, which the draws chose, at a price.
+    # 0 is always tested. Testing the most frequent value costs a factor, as the draws chose it.
     for values, price in ((np.zeros(d), 1), (modes, n)):
         hits = (noises[0] == values).sum(axis=0)
         for column in np.flatnonzero(mixed & (hits > 2)):
-            # Of the draws that chose the value, one is used up.
+            # One of the draws that chose the value is not counted.
             used = int(price > 1)
             tail = at_least(int(hits[column]) - used, n - used, float(chance[column]))
             p = min(1.0, 2 * d * price * tail)
@@ -297,7 +299,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
 
 
 def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return each coordinate's most frequent value, and if the others hardly occur twice."""
+    """Return the most frequent value per coordinate, and if other values hardly occur twice."""
     n, d = noise.shape
     held = np.sort(noise, axis=0)
     changes = np.ones((n, d), bool)
@@ -314,7 +316,7 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
 def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
     """Return True if the value also occurs at another input, relative to its clean vector."""
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
-        # The clean vector is added and taken off again: a few steps of rounding.
+        # Adding and subtracting the clean vector causes a few rounding steps.
         step = sample.precision * float(np.abs(other.outputs[:, column]).max())
         near = 4 * (step + float(sample.step[column])) if value else 0.0
         if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
@@ -323,7 +325,7 @@ def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: fl
 
 
 def check_grid(sample: Seen) -> CheckOutcome:
-    """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
+    """Check for repeated values in the tail, as from a coarse uniform number and an inverse law."""
     size = _pool_sizes(sample)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
@@ -340,7 +342,7 @@ def check_grid(sample: Seen) -> CheckOutcome:
     small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
     equal = int((gaps <= step).sum())
     p = at_least(equal, small, 1 / 8)
-    # Of both signs: tail^2 / 2 pairs, on the share tail / draws of half of the values.
+    # About tail^2 / 2 pairs of both signs lie on the share tail / draws of half of the values.
     values = math.log2(max(1.0, tail * size.size / max(1, equal)))
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
     bad = (
@@ -357,10 +359,10 @@ def _format_centre(sample: Seen) -> str:
 
 
 def _pool_sizes(sample: Seen) -> Floats:
-    """Return noise sizes of both calls, without the parts that rows or coordinates share.
+    """Return noise sizes of both calls, without repeated rows and values that coordinates share.
 
-    A row that comes again, or a draw that is used for several coordinates, is a fault of another
-    kind, and does not describe the grid.
+    A repeated row, or one draw for several coordinates, is a different fault and gives no
+    information on the grid.
     """
     centre = np.median(sample.first, axis=0) if sample.clean is None else sample.clean
     both = np.concatenate([sample.first, sample.second])[:, sample.varying]
@@ -374,19 +376,19 @@ def _pool_sizes(sample: Seen) -> Floats:
 
 
 def _is_discrete(sample: Seen) -> bool:
-    """Return True if half of the noisy coordinates have a discrete law."""
+    """Return True if at least half of the noisy coordinates have a discrete law."""
     mixed = _find_modes(sample.first[:, sample.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
 def check_cut(sample: Seen) -> CheckOutcome:
-    """Check for noise that ends at a wall: the largest draws are as close as the others."""
+    """Check for noise that ends at a wall: the largest draws are too close to each other."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.spread[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
     k = min(_MAX_WALL_DRAWS, n // 10) // 2 * 2
     top = np.sort(size)[-(k + 1) :][::-1]
-    # Renyi: spacings of an exponential tail, each times its place, are alike.
+    # Renyi: the spacings of an exponential tail, each times its rank, have one distribution.
     spacings = np.arange(1, k + 1) * -np.diff(top)
     total = float(spacings.sum())
     if total == 0.0:
@@ -404,7 +406,8 @@ def check_cut(sample: Seen) -> CheckOutcome:
 def _gaussian_share(k: int, n: int) -> float:
     """Compute the share of the first half of k spacings for Gaussian noise.
 
-    Its tail is lighter than an exponential one; each spacing is in proportion to the Mills ratio.
+    The Gaussian tail is lighter than an exponential one. Each spacing is proportional to the Mills
+    ratio.
     """
     from scipy.special import log_ndtr, ndtri
 
@@ -415,7 +418,7 @@ def _gaussian_share(k: int, n: int) -> float:
 
 
 def _describe_tails(noise: Floats) -> str:
-    """Compare the largest draw with the values that fitted laws expect."""
+    """Compare the largest draw with the values expected under fitted laws."""
     n, top = noise.size, float(noise.max())
     laplace = n * math.exp(-top / float(noise.mean()))
     gauss = n * math.erfc(top / math.sqrt(2 * float((noise**2).mean())))
@@ -426,13 +429,13 @@ def _describe_tails(noise: Floats) -> str:
 
 
 def no_noise(sample: Seen) -> CheckOutcome:
-    """Find coordinates that are the same in all draws of both calls."""
+    """Check for coordinates that are equal in all draws of both calls."""
     n, d = sample.first.shape
     still = (sample.first == sample.first[0]).all(axis=0) & (sample.second == sample.first[0]).all(
         axis=0
     )
     if sample.clean is not None:
-        # A fixed offset, whatever it is, is not the clean vector: that is shared noise.
+        # A fixed offset differs from the clean vector, and counts as shared noise instead.
         still &= sample.first[0] == sample.clean
     count = int(still.sum())
     evidence: dict[str, Any] = {"without_noise": count, "dim": d}
@@ -446,7 +449,7 @@ def no_noise(sample: Seen) -> CheckOutcome:
 
 
 def shared_rows(sample: Seen) -> CheckOutcome:
-    """Find rows of one call that repeat others, or follow them."""
+    """Check for rows of one call that repeat other rows or depend on earlier ones."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if no_noise(sample).flagged:
@@ -458,7 +461,7 @@ def shared_rows(sample: Seen) -> CheckOutcome:
     distinct = len(np.unique(ids))
     repeats, lag = _repetition_p_value(ids)
     half = n // 2
-    # Neighbours, and rows half a call apart; no row is in two pairs.
+    # Neighbouring rows, and rows half a call apart. No row is in two pairs.
     pairs = (values[0 : 2 * half : 2], values[1 : 2 * half : 2]), np.split(values[: 2 * half], 2)
     following = [same_rows(first, second, sample.rng)[0] for first, second in pairs]
     p = 3 * min(repeats, *following)
@@ -472,7 +475,7 @@ def shared_rows(sample: Seen) -> CheckOutcome:
 
 
 def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
-    """Test if equal rows are at one distance; return the p-value and that distance."""
+    """Test if equal rows are at one distance; return the p-value and this distance."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
     equal = ids[order[1:]] == ids[order[:-1]]
@@ -480,7 +483,7 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     if lags.size == 0:
         return 1.0, 0
     lag = int(np.bincount(lags).argmax())
-    # Disjoint pairs are independent if rows are.
+    # Disjoint pairs are independent if the rows are independent.
     starts = np.arange(n - lag)
     starts = starts[starts // lag % 2 == 0]
     hits = int((ids[starts] == ids[starts + lag]).sum())
@@ -488,7 +491,7 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
 
 
 def shared_calls(sample: Seen) -> CheckOutcome:
-    """Find rows of a second call that were in the first one."""
+    """Check for rows of a second call that also occur in the first call."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if not (sample.first[0] == sample.second[0]).all():
@@ -496,7 +499,7 @@ def shared_calls(sample: Seen) -> CheckOutcome:
         if no_noise(sample).flagged:
             return CheckOutcome("no noise to compare")
         return CheckOutcome("two calls with fresh generators used the same noise", flagged=True)
-    # The same weights in both calls: equal rows have equal numbers.
+    # Both calls use the same weights, so equal rows have equal hashes.
     both = np.concatenate([sample.first, sample.second])[:, sample.varying]
     ids = hash_rows(both, sample.rng)
     chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
@@ -513,7 +516,7 @@ def shared_calls(sample: Seen) -> CheckOutcome:
 
 
 def check_rank(sample: Seen) -> CheckOutcome:
-    """Check that differences of outputs span every direction, so that noise has full rank."""
+    """Check that the differences of outputs span all directions: the noise has full rank."""
     columns = _choose_columns(sample)
     d = len(columns)
     rank = _noise_rank(sample, columns)
@@ -533,7 +536,7 @@ def check_rank(sample: Seen) -> CheckOutcome:
 
 
 def _choose_columns(sample: Seen) -> npt.NDArray[np.intp]:
-    """Choose the noisy coordinates, or as many of them as allow all pairs."""
+    """Return the noisy coordinates, or a random subset that is small enough for all pairs."""
     most = min(_MAX_COMPARED_COLUMNS, len(sample.first) // 2)
     if sample.varying.size <= most:
         return sample.varying
@@ -542,19 +545,19 @@ def _choose_columns(sample: Seen) -> npt.NDArray[np.intp]:
 
 def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
     values = sample.first[:, columns]
-    # A power of two for each coordinate: sums and squares neither overflow nor vanish.
+    # Each coordinate is scaled by a power of two, so sums and squares stay in the range.
     power = -np.frexp(np.abs(values).max(axis=0))[1]
     values = np.ldexp(values, power)
     values = values - values.mean(axis=0)
     size = np.sqrt((values**2).mean(axis=0))
     values /= size
     d = len(columns)
-    # Rounding is noise in every direction, but this small.
+    # Rounding errors are noise in every direction, of this size.
     rounding = float((_EMPTY_DIRECTION_STEPS * np.ldexp(sample.step[columns], power) / size).max())
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
     try:
-        # A pivot is what the earlier coordinates do not explain of the next one.
+        # A pivot is the part of a coordinate that the earlier coordinates do not explain.
         if float(np.linalg.cholesky(gram).diagonal().min()) ** 2 > empty:
             return d
     except np.linalg.LinAlgError:
@@ -576,12 +579,12 @@ def _largest_bare_error(sample: Seen) -> float | None:
 
 
 def check_correlation(sample: Seen) -> CheckOutcome:
-    """Check for coordinates whose noise rises and falls together."""
+    """Check for coordinates whose noise is correlated."""
     return _compare_columns(sample, sample.first, "the noise", "")
 
 
 def shared_size(sample: Seen) -> CheckOutcome:
-    """Check for coordinates whose noise is large together."""
+    """Check for coordinates whose noise is large in the same draws."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _compare_columns(sample, values, "the size of the noise", meant)
@@ -596,9 +599,9 @@ def _compare_columns(sample: Seen, values: Floats, subject: str, meant: str) -> 
 
 
 def check_scale(sample: Seen) -> CheckOutcome:
-    """Check that the noise is not larger or smaller at other inputs.
+    """Check that the noise is equally large at other inputs.
 
-    Differences of two rows are free of the clean vector, whatever it is.
+    Differences of two rows do not depend on the clean vector.
     """
     if not sample.others:
         refusals = f": {', '.join(sample.refused)}" if sample.refused else ""
@@ -620,7 +623,7 @@ def check_scale(sample: Seen) -> CheckOutcome:
 
 
 def column_scale(sample: Seen) -> CheckOutcome:
-    """Return whether the noise of a coordinate is less than a tenth of that of most others."""
+    """Check for coordinates with less than a tenth of the noise of most other coordinates."""
     columns = sample.varying
     outputs = sample.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
@@ -628,7 +631,7 @@ def column_scale(sample: Seen) -> CheckOutcome:
     usual = float(np.median(medians))
     if usual == 0.0:
         return CheckOutcome("most of the noise is one value: not checked")
-    # Half of the draws lie within the median size: more of them say that it is smaller.
+    # Half of the draws are within the median size. A larger share indicates smaller noise.
     hits = (sizes <= _SMALL_SCALE_SHARE * usual).sum(axis=0)
     worst = int(hits.argmax())
     p = columns.size * at_least(int(hits[worst]), len(sizes), 0.5)
@@ -644,14 +647,14 @@ def column_scale(sample: Seen) -> CheckOutcome:
 
 
 def _difference_sizes(outputs: Floats) -> Floats:
-    """Return sizes of differences of disjoint row pairs: by coordinate, and their mean."""
+    """Return sizes of differences of disjoint row pairs: per coordinate, and their mean."""
     half = len(outputs) // 2
     size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
 def check_modes(sample: Seen) -> CheckOutcome:
-    """Check that the noise in train mode equals that in eval mode."""
+    """Check that the noise has the same law in train mode and in eval mode."""
     mode = sample.mode
     if mode is None:
         return CheckOutcome("no train and eval mode")
@@ -685,7 +688,7 @@ _COLUMNS: _Need = (
     lambda sample: sample.varying.size < 2,
     "fewer than two noisy coordinates: nothing to compare",
 )
-"""What a check needs: a test of outputs that lack it, and the sentence that says so."""
+"""Requirement of a check: a test that is True if the outputs lack it, and a sentence for this."""
 
 _FINDERS: dict[str, tuple[Any, ...]] = {
     "no_noise": (no_noise,),
@@ -703,7 +706,7 @@ _FINDERS: dict[str, tuple[Any, ...]] = {
     "range": (check_cut, _NOISE, _CONTINUOUS),
     "modes": (check_modes,),
 }
-"""How the fault of each check is found, and what the check needs."""
+"""Function of each check, and its requirements."""
 
 CHECKS = tuple(_FINDERS)
-"""The checks of an inspection, in the order in which they are made and shown."""
+"""Names of the checks of an inspection, in the order in which they are run and shown."""

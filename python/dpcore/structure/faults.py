@@ -1,7 +1,8 @@
-"""The structural faults of the literature, each beside its repaired twin.
+"""Structural faults from the literature, each with a repaired version.
 
-Every fault is a mechanism that runs, an input on which the fault shows, and the names of the
-checks that must flag it; the twin does the same job with the fault taken out and must pass.
+A fault consists of a mechanism, an input on which the fault appears, and the names of the checks
+that must flag it. The repaired mechanism does the same task without the fault, and must pass all
+checks.
 """
 
 from __future__ import annotations
@@ -19,25 +20,27 @@ from ..report.shown import Shown
 from .checks import CHECKS
 
 _EXAMPLE_ROW = np.array([0.0, 0.25, 1.0, 0.5])
-"""A row as min-max normalisation makes it: its minimum is 0, its maximum 1."""
+"""Example of a row after min-max normalisation: its minimum is 0 and its maximum is 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Fault(Record):
-    """A faulty noise layer and its repair.
+    """Faulty noise layer with its repaired version.
 
     Args:
-        name: what the fault is called.
-        mechanism: `(x, size, rng) -> outputs`, with the fault.
+        name: name of the fault.
+        mechanism: faulty mechanism `(x, size, rng) -> outputs`.
         x: an input, shape `(dim,)`.
-        flagged_by: checks that must find it; "fork" means `fork_reuse`, all others `inspect`.
-        repaired: the mechanism without the fault.
-        what: the fault in one line.
-        source: where it was published, or is explained.
+        flagged_by: checks that must find the fault. "fork" means `fork_reuse`; all other checks
+            belong to `inspect`.
+        repaired: mechanism without the fault.
+        what: description of the fault on one line.
+        source: publication or explanation of the fault.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if `x` is not a vector of finite numbers, or `flagged_by` names no check.
+        ValueError: if `x` is not a vector of finite numbers, or `flagged_by` contains no valid
+            check.
 
     Example:
         >>> from dpcore.structure import FAULTS, inspect
@@ -72,7 +75,7 @@ class Fault(Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedDraw(Shown):
-    """One Laplace draw for a whole row, of shape `(size, 1)`, broadcast over its entries.
+    """Fault: one Laplace draw per row, shape `(size, 1)`, added to all its entries.
 
     Args:
         scale: scale of the noise.
@@ -87,7 +90,7 @@ class SharedDraw(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedRow(Shown):
-    """One draw of the whole vector, broadcast over the rows of a batch.
+    """Fault: one noise vector, added to all rows of a batch.
 
     Args:
         scale: scale of the noise.
@@ -103,11 +106,11 @@ class SharedRow(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FixedSeed(Shown):
-    """Noise from a generator that every call seeds with the same number.
+    """Fault: noise from a generator that every call seeds with the same number.
 
     Args:
         scale: scale of the noise.
-        seed: of every call.
+        seed: seed of every call.
     """
 
     scale: float = 1.0
@@ -121,10 +124,10 @@ class FixedSeed(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowRange(Shown):
-    """Laplace noise scaled by the range of the very row that it is to hide.
+    """Fault: Laplace noise scaled by the range of the private row itself.
 
     Args:
-        epsilon: what the range is divided by.
+        epsilon: divisor of the range.
     """
 
     epsilon: float = 1.0
@@ -137,10 +140,10 @@ class RowRange(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Float32Laplace(Shown):
-    """Laplace noise as torch draws it in float32, by the inverse law of a 24-bit uniform number.
+    """Fault: float32 Laplace noise of torch, from a 24-bit uniform number and the inverse law.
 
-    u is on the grid of 2^-23 in [2^-23 - 1, 1), and the noise ``-b sgn(u) ln(1 - abs(u))``, at
-    most ``b ln(2^23) = 15.942385 b``.
+    u is on the grid of 2^-23 in [2^-23 - 1, 1). The noise is ``-b sgn(u) ln(1 - abs(u))``, so it is
+    at most ``b ln(2^23) = 15.942385 b``.
 
     Args:
         scale: scale b of the noise.
@@ -158,10 +161,10 @@ class Float32Laplace(Shown):
 
 @dataclass(slots=True, repr=False)
 class TrainingOnly(Shown):
-    """A layer that adds noise as dropout does: in train mode, never when it is used.
+    """Fault: noise like dropout, added in train mode but not in eval mode.
 
     Args:
-        training: the mode that the layer is in.
+        training: True for train mode, False for eval mode.
         scale: scale of the noise.
     """
 
@@ -169,12 +172,12 @@ class TrainingOnly(Shown):
     scale: float = 1.0
 
     def train(self, mode: bool = True) -> TrainingOnly:
-        """Change to train mode, or, with False, to eval mode."""
+        """Switch to train mode, or, with False, to eval mode."""
         self.training = mode
         return self
 
     def eval(self) -> TrainingOnly:
-        """Change to eval mode."""
+        """Switch to eval mode."""
         return self.train(False)
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -184,7 +187,7 @@ class TrainingOnly(Shown):
 
 
 class Always(TrainingOnly):
-    """The same layer with its noise in both modes."""
+    """Repaired version of `TrainingOnly`, with noise in both modes."""
 
     __slots__ = ()
 
@@ -195,11 +198,11 @@ class Always(TrainingOnly):
 
 @dataclass(slots=True, repr=False)
 class OwnGenerator(Shown):
-    """Noise from a generator that was made once, for all calls, as a module makes it on import.
+    """Fault: noise from one generator that is made once for all calls, for example on import.
 
     Args:
         scale: scale of the noise.
-        generator: the one generator.
+        generator: the generator for all calls.
     """
 
     scale: float = 1.0

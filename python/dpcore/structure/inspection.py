@@ -1,10 +1,10 @@
-"""The inspection of a noise layer: structural checks by sampling, noise that a fork repeats.
+"""Inspection of a noise layer: structural checks by sampling, and noise repeated after a fork.
 
-Sizes of draws can only be pooled over coordinates if each is measured from its own centre, and
-a callable may change its input first. Where the input is not the median of the
-outputs, two guesses are tried: 0 at the input 0, which every clip by a norm leaves unchanged; and
-the input with all entries beyond an upper or a lower wall cut off there. If neither explains the
-outputs, the input stays the centre.
+Noise sizes can be pooled over coordinates only if each is measured from its own centre. A callable
+may transform its input first. If the input is not the median of the outputs, two other centres are
+tried. The first is 0 at the input 0, because clipping by a norm leaves it unchanged. The second is
+the input with all entries beyond an upper or a lower wall replaced by the wall. If neither explains
+the outputs, the input remains the centre.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from .outputs import (
 
 _PIPE_BYTES = 2**16
 _MAX_TIMEOUT_SECONDS = 1e6
-"""Seconds; what the system waits for has an end."""
+"""Largest timeout in seconds that the operating system accepts."""
 
 _MEDIAN_LEVEL: Final = 1e-6
-"""Chance that a centre is given up, or not taken, though it is the median of the noise."""
+"""Significance level of the test that a centre is the median of the noise."""
 
 
 @suggest_arguments
@@ -67,31 +67,33 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Check if the noise is repeated after a fork: in parent and child, or in two children.
+    """Check if noise is repeated after a fork, in parent and child or in two children.
 
-    `os.fork` copies the state of every generator in memory: of a module, of numpy's global one, of
-    torch's (Python's `random` seeds itself anew in a child; other instances do not). Workers made
-    by a fork then add the same noise to different people's data, and a subtraction takes it away.
-    The mechanism is called once before the fork (so that whatever it makes on first use exists),
-    then in every child, then in the parent. In the children torch runs on one thread.
+    `os.fork` copies the state of every generator in memory: generators of modules, numpy's global
+    one and torch's. Python's `random` module is seeded again in a child, but other `random.Random`
+    instances are not. Forked workers then add the same noise to different people's data, and a
+    subtraction removes it. The mechanism is called once before the fork, so that generators made on
+    first use exist. It is then called in every child, and last in the parent. In the children,
+    torch runs on one thread.
 
-    A mechanism that draws from the `rng` it is given cannot repeat itself here: parent and
-    children get generators of different seeds, as they must from whoever forks. What is looked
-    for are mechanisms that draw elsewhere. For the same reason whatever dpcore would seed anew in
-    every call runs as it is shipped, on the state that the fork copied: torch modules and
+    A mechanism that draws from the given `rng` cannot repeat its noise here, because parent and
+    children get generators with different seeds. The code that forks must provide such generators.
+    The check looks for mechanisms that draw from other generators. For the same reason, mechanisms
+    that dpcore would seed again in every call are run without this seeding: torch modules and
     distributions, and functions of `dpcore.repeat` with ``seeded="global"``.
 
-    Only systems with `os.fork` can answer. A child is killed after `timeout` seconds, and none is
-    left behind; a deadlock in a library that does not survive a fork ends so.
+    The check needs a system with `os.fork`. A child is killed after `timeout` seconds, and all
+    children have ended when the function returns. This also ends a deadlock in a library that does
+    not work after a fork.
 
     Args:
         mechanism: as for `inspect`.
-        x: the input. None takes that of the mechanism's default pair, or one 0.
-        draws: outputs in every process, at least 16.
+        x: the input. Defaults to the first input of the mechanism's default pair, or to a single 0.
+        draws: number of outputs in every process, at least 16.
         children: number of children, at least 1.
         rng: None, an int in [0, 2**63) or a numpy Generator.
-        timeout: seconds that a child has, above 0 and at most a million.
-        false_alarm: chance, at most, of a flag without a fault.
+        timeout: time limit of a child in seconds, above 0 and at most a million.
+        false_alarm: upper bound on the probability of a flag without a fault.
 
     Returns:
         A `Check` called "fork".
@@ -99,11 +101,12 @@ def fork_reuse(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if an argument is out of range.
-        NotImplementedError: where the system cannot fork.
-        RuntimeError: if the mechanism raised in a child, or the child died or ran too long.
+        NotImplementedError: if the system cannot fork.
+        RuntimeError: if the mechanism raised an error in a child, or the child died or took too
+            long.
 
     Source:
-        CVE-2013-1900 (PostgreSQL, 2013): the generator of OpenSSL, copied by forks.
+        CVE-2013-1900 (PostgreSQL, 2013): forks copied the generator of OpenSSL.
 
     Example:
         A generator that a module made on import::
@@ -147,7 +150,7 @@ def _make_generator(layer: Layer, process: int) -> np.random.Generator:
 
 
 def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
-    """Return the mechanism without the part that seeds a global generator for each call."""
+    """Return the mechanism without the part that seeds a global generator in each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
         return lambda x, size, rng: stack_answers([fn(x) for _ in range(size)], mechanism.name)
@@ -179,20 +182,20 @@ def _as_rows(layer: Layer, outputs: Any) -> Floats:
 def _draw_everywhere(
     layer: Layer, draw: Any, x: Any, size: int, children: int, timeout: float
 ) -> list[Any]:
-    """Draw outputs of the parent and every child, the parent's first in the list."""
+    """Return a list of outputs of the parent and of every child, the parent first."""
     running: list[tuple[int, int]] = []
     try:
         for process in range(1, children + 1):
             rng = _make_generator(layer, process + 1)
             running.append(_start_child(partial(draw, x, size, rng)))
-        # The state is the one that the children were given: the parent draws after the forks.
+        # The parent draws after the forks, so it starts from the state that the children copied.
         outputs = [draw(x, size, _make_generator(layer, 1))]
         deadline = time.monotonic() + timeout
         return outputs + [_read_answer(pipe, pid, deadline, timeout) for pid, pipe in running]
     finally:
         for pid, pipe in running:
             os.close(pipe)
-            # Kill a child, if it still runs, and reap it.
+            # Kill the child if it is still running, and reap it.
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             with suppress(ChildProcessError):
@@ -200,11 +203,11 @@ def _draw_everywhere(
 
 
 def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
-    """Fork a child that does the work: its process and the end of a pipe to read from."""
+    """Fork a child that does the work; return its process id and the reading end of a pipe."""
     reading, writing = os.pipe()
     try:
         with warnings.catch_warnings():
-            # Newer Pythons warn of forks beside threads, which is what the timeout is for.
+            # Newer Python versions warn about forks with threads. The timeout handles this case.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
     except BaseException:
@@ -218,13 +221,13 @@ def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
 
 
 def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
-    """Run the child's work; it never returns into the caller's program."""
+    """Run the work of a child, and end the process without returning to the caller."""
     status = 1
     try:
         os.close(reading)
         try:
             if (torch := imported_module("torch")) is not None:
-                # The threads of its pool do not survive a fork: waiting for them would not end.
+                # torch's thread pool does not survive a fork, and waiting for it would never end.
                 torch.set_num_threads(1)
             answer = (True, np.asarray(work()))
         except BaseException as error:
@@ -234,12 +237,12 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
             content = content[os.write(writing, content[:_PIPE_BYTES]) :]
         status = 0
     finally:
-        # No exit handlers, no buffers written twice: they are the parent's.
+        # Exit handlers and buffers belong to the parent, so they are skipped.
         os._exit(status)
 
 
 def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
-    """Read the answer of a child."""
+    """Read the result of a child from its pipe."""
     parts = []
     while True:
         left = deadline - time.monotonic()
@@ -259,7 +262,7 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
 
 
 def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
-    """Find two processes that share more rows than chance explains."""
+    """Test if two processes share more rows than chance explains."""
     size = len(outputs[0])
     if all((rows == rows[0]).all() for rows in outputs):
         return CheckOutcome("the outputs do not vary: nothing to compare", seed=seed)
@@ -280,13 +283,14 @@ def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
     """Choose the outputs for the tail checks, and their centre.
 
     Args:
-        layer: the layer, for two more calls at 0 where they are needed.
+        layer: the layer. It is called twice at 0 if this is needed.
         x: the input.
-        sample: its outputs, `clean` being the input itself.
+        sample: outputs at x, with the input itself as `clean`.
 
     Returns:
-        `seen` where the input is the centre or no better centre is known; else the same outputs
-        with another `clean`, or outputs at 0. Its `clean` is a guess: no check of sides may use it.
+        `sample`, if the input is the centre or no better centre is found. Otherwise the same
+        outputs with another `clean`, or outputs at 0. This `clean` is a guess, so checks of sides
+        must not use it.
     """
     if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
         return sample
@@ -294,13 +298,13 @@ def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
 
 
 def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
-    """Return outputs at the input 0 if there is noise around it as at the input."""
+    """Return outputs at the input 0, if the same coordinates have noise around 0 there."""
     draws = len(sample.first)
     try:
         first, second = layer.draw(0 * x, draws), layer.draw(0 * x, draws)
         clean = layer.clean(0 * x, False)
     except Exception:
-        # Nobody said that the mechanism takes this input.
+        # The mechanism may not accept this input.
         return None
     if clean is None or not _may_be_medians(first, clean).all():
         return None
@@ -309,14 +313,14 @@ def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
 
 
 def _replace_by_walls(sample: Seen) -> Seen | None:
-    """Replace all input entries that do not fit by one upper and one lower wall."""
+    """Replace all input entries that are not medians by one upper and one lower wall."""
     assert sample.clean is not None
     fits = _may_be_medians(sample.first, sample.clean)
     middle = np.median(sample.first, axis=0)
     clean = sample.clean.copy()
     for side in (~fits & (middle < sample.clean), ~fits & (middle > sample.clean)):
         if side.any():
-            # A wall is one number: sizes measured from it agree among all its entries.
+            # A wall is one number, so sizes measured from it are comparable among its entries.
             clean[side] = np.median(sample.first[:, side])
     if not _may_be_medians(sample.first, clean).all():
         return None
@@ -342,65 +346,67 @@ def inspect(
     skip: Sequence[str] = (),
     false_alarm: float = 1e-4,
 ) -> Inspection:
-    """Look for faults in the structure of a noise layer, by sampling it.
+    """Search a noise layer for structural faults by sampling it.
 
     The checks:
 
-    - ``no_noise``: outputs equal the clean vector in every draw, in all or some coordinates;
-    - ``shared_rows``, ``shared_calls``: noise used again within a call, or in a second call;
+    - ``no_noise``: outputs that equal the clean vector in every draw, in all or some coordinates.
+      The clean vector is the vector to which the noise is added;
+    - ``shared_rows``, ``shared_calls``: noise that is repeated within a call, or in a second call;
     - ``rank``: noise in fewer directions than coordinates, such as one draw added to all of them;
-    - ``correlation``, ``shared_size``: dependent coordinates; only their size is meant
-      where a radius is drawn for the whole vector (then ``skip=("shared_size",)``);
-    - ``one_sided``, ``atom``, ``off_centre``: noise never below (above) the clean vector, exactly
-      0 or another value with positive probability, or with another median than 0. Each is
-      flagged only if it is so at all inputs that were tried;
+    - ``correlation``, ``shared_size``: dependent coordinates. Dependent sizes are intended if one
+      radius is drawn for the whole vector (then ``skip=("shared_size",)``);
+    - ``one_sided``, ``atom``, ``off_centre``: noise that is never below (or never above) the clean
+      vector, noise that is exactly 0 or another value with positive probability, or noise whose
+      median is not 0. Each is flagged only if it occurs at all tested inputs;
     - ``scale``: noise that is larger at some inputs than at others;
-    - ``column_scale``: a coordinate with less than a tenth of the noise of most others. Where
-      coordinates have scales of their own by design, the noise is as unequal as the
-      sensitivities, and ``skip=("column_scale",)`` leaves the check out;
-    - ``grid``, ``range``: values that come back in the tail, as those of torch's float32 Laplace
-      noise do, which never exceeds 15.942385 scales; noise that ends at a wall, where enough
-      draws reach it;
-    - ``modes``: another law in train mode than in eval mode, for objects that have both, such as
-      torch modules. The other checks look at the mode that the object is in, and leave it there.
+    - ``column_scale``: a coordinate with less than a tenth of the noise of most others. If
+      coordinates have different scales by design, in proportion to their sensitivities,
+      ``skip=("column_scale",)`` leaves the check out;
+    - ``grid``, ``range``: values that repeat in the tail, as in torch's float32 Laplace noise,
+      which never exceeds 15.942385 scales; and noise that ends at a wall, if enough draws reach it;
+    - ``modes``: different laws in train mode and in eval mode, for objects with both modes, such as
+      torch modules. The other checks use the current mode of the object and do not change it.
 
-    With m checks that have a p-value, each is flagged at ``false_alarm / m``, so that a layer of
-    independent draws of noise that is continuous, or has few values, and symmetric about the clean
-    vector, with a tail no lighter than a Gaussian one, is flagged with probability `false_alarm`
-    at most. A layer that passes is not proved private: `dpcore.audit` counts what it leaks.
-    Outputs that are clamped after the noise do depend on the input: inspect the layer before its
-    clamp.
+    With m checks that have a p-value, each is flagged at ``false_alarm / m``. The overall false
+    alarm rate is at most `false_alarm` for layers with independent draws of noise that is
+    continuous or has few values, is symmetric about the clean vector, and has a tail no lighter
+    than a Gaussian one. A layer that passes is not proved private: use `dpcore.audit` to measure
+    its leakage. Outputs that are clamped after the noise depend on the input: inspect the layer
+    before its clamp.
 
     Args:
         mechanism: a native mechanism, a callable ``(x, size, rng) -> outputs``, or an object that
-            `dpcore.adapters` knows, such as a torch module, which is called as it is.
-        x: the input: finite numbers, any shape that the mechanism takes, or a tensor.
-        draws: outputs in each of the two main calls, at least 200. None makes a million
-            numbers, from 1,536 to 262,144 draws. Other inputs and modes are drawn 16,384 times at
-            most.
+            `dpcore.adapters` supports, such as a torch module, which is called unchanged.
+        x: the input: finite numbers of any shape that the mechanism accepts, or a tensor.
+        draws: number of outputs in each of the two main calls, at least 200. By default, each call
+            has about a million numbers, in 1,536 to 262,144 draws. Other inputs and modes get at
+            most 16,384 draws.
         rng: None, an int in [0, 2**63) or a numpy Generator.
-        clean: what the noise is added to: a function of the input, or the vector at x. None takes
-            x itself where an output has as many numbers (a native mechanism's own clip and factor
-            are known), False says that it is not known. Without it, noise is only compared with
-            itself. Where x is not the median of
-            the outputs, as behind a clip, `grid` and `range` measure from what the outputs show:
-            x cut off at a wall, or else 0 at the input 0.
-        others: inputs to compare with. None makes up 2 x, 0 and two shifts of x by ten times the
-            noise, and leaves out those that the mechanism does not take.
-        skip: names of checks that are not made.
-        false_alarm: chance, at most, of any flag without a fault.
+        clean: the vector to which the noise is added, or a function that computes it from the
+            input. By default, it is x itself if an output has the same number of entries; for
+            native mechanisms, their clip and factor are included. False states that it is not
+            known. Then the noise is compared only with itself. If x is not the median of the
+            outputs, for example after a clip, `grid` and `range` measure from a centre estimated
+            from the outputs: x cut off at a wall, or 0 at the input 0.
+        others: inputs to compare with. By default, 2 x, 0 and two shifts of x by ten times the
+            noise are used. Those that the mechanism does not accept are left out.
+        skip: names of checks to leave out.
+        false_alarm: upper bound on the probability of any flag without a fault.
 
     Returns:
+        The `Inspection`: ``str`` gives a table, ``flagged`` the names of flagged checks, and
+        ``passed`` is True if there are none.
         The `Inspection`: ``str`` is a table, ``flagged`` the names, ``passed`` True without any.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or outputs are not real numbers.
-        ValueError: if an argument is out of range, or outputs are not finite or of another shape
-            in every call.
+        ValueError: if an argument is out of range, or outputs are not finite or differ in shape
+            between calls.
 
     Source:
-        The faults: Habernal (2022), theorem 3.2 (one-sided noise); Mironov (2012)
-        (floating point); the released code of Lyu, He and Li (2020) (one draw for a whole row).
+        For the faults: Habernal (2022), theorem 3.2 (one-sided noise); Mironov (2012) (floating
+        point); the released code of Lyu, He and Li (2020) (one draw for a whole row).
 
     Example:
         >>> import dpcore
@@ -429,7 +435,7 @@ def inspect(
         raise errors.mistyped("others", "a sequence of inputs", others)
     false_alarm = errors.confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), clean)
-    # Numbers near the ends of the range of doubles have infinite sums and differences.
+    # Numbers near the limits of float64 have infinite sums and differences.
     with np.errstate(over="ignore", invalid="ignore"):
         sample = collect_outputs(layer, x, draws, others, skip)
         tails = {"grid", "range"}
@@ -437,7 +443,8 @@ def inspect(
         if layer.guessed and not tails <= set(skip):
             tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
         names = [name for name in CHECKS if name not in skip]
-        # The number does not depend on what is seen: a check without an answer keeps its share.
+        # The number of checks does not depend on the outputs: a check without a result still
+        # counts.
         level = false_alarm / max(1, len({*names} - {*DETERMINISTIC}))
         checks = tuple(
             make_check(check_name, tail if check_name in tails else sample, level)

@@ -1,8 +1,8 @@
 """Outputs of a noise layer from several calls, and tests that hold for every law of the noise.
 
-The tests look at ranks, with ties broken by chance: ranks of independent draws are a uniformly
-random permutation, whatever the law, atoms included. The statistics here have lighter tails than
-the normal ones that their p-values are read from.
+The tests use ranks, with ties broken at random. The ranks of independent draws are a uniformly
+random permutation for every law, also with atoms. The statistics have lighter tails than the normal
+distribution from which their p-values are computed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _NUMBERS_PER_CALL = 2**20
 _MIN_USUAL_DRAWS, _MAX_USUAL_DRAWS = 1536, 2**18
 MIN_INSPECTED_DRAWS = 200
 _COMPARISON_DRAWS = 2**14
-"""Draws at inputs, and in a mode, that serve for comparison only."""
+"""Largest number of draws at other inputs and in the other mode, which are only compared."""
 
 Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
 def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
-    """Return ranks of every column, centred and of unit length, as rows, shape `(d, n)`."""
+    """Compute ranks of every column, centred and of unit length, as rows of shape `(d, n)`."""
     rows = np.ascontiguousarray(values.T)
     order = np.argsort(rows, axis=1)
     held = np.take_along_axis(rows, order, axis=1)
     tied = (held[:, 1:] == held[:, :-1]).any(axis=1)
     if tied.any():
-        # Equal values in the order of their places would tie the columns to each other. Keys: which
-        # value it is, then chance; that they stand almost in order is quicker than a lexsort.
+        # Ties broken by position would make columns dependent. The keys are the number of the value
+        # and a random number. They are almost sorted, so argsort is faster than lexsort.
         chance = rng.random((int(tied.sum()), rows.shape[1]))
         ranks = order[tied]
         keys = np.take_along_axis(chance, ranks, axis=1)
@@ -59,22 +59,22 @@ def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
 
 
 def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
-    """Return the two-sided p-value of the largest of several deviates (Bonferroni); its place."""
+    """Return the two-sided p-value of the largest deviate (Bonferroni), and its position."""
     place = int(np.argmax(np.abs(z)))
     return min(1.0, len(z) * math.erfc(abs(float(z[place])) / math.sqrt(2))), place
 
 
 def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if row i of one set is tied to row i of the other, by Spearman's correlation."""
+    """Test if row i of one set depends on row i of the other, by Spearman's correlation."""
     r = np.einsum("ij,ij->i", rank_scores(first, rng), rank_scores(second, rng))
     return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
 def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if the columns have one law in both sets, by Wilcoxon's rank sum test."""
+    """Test if the columns have the same law in both sets, by Wilcoxon's rank sum test."""
     m, n = len(first), len(second)
     ranks = rank_scores(np.concatenate([first, second]), rng)
-    # The variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
+    # Variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
     sigma = math.sqrt(m * n / ((m + n) * (m + n - 1)))
     return largest_deviate_p_value(ranks[:, :m].sum(axis=1) / sigma)
 
@@ -82,12 +82,12 @@ def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tupl
 def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
     """Test if the columns are independent of each other.
 
-    Two statistics: the largest of all rank correlations, and the sum of their squares, which is
-    chi-squared and sees many weak ones (Schott, 2005, Biometrika).
+    Two statistics are used: the largest rank correlation, and the sum of all squared correlations.
+    The sum is chi-squared and detects many weak correlations (Schott, 2005, Biometrika).
 
     Returns:
-        The p-value of both together, the largest correlation, the root mean square of all, and
-        the number of pairs.
+        The p-value of both statistics together, the largest correlation, the root mean square of
+        all correlations, and the number of pairs.
     """
     from scipy.special import gammaincc
 
@@ -102,7 +102,7 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
 
 
 def at_least(k: int, n: int, p: float) -> float:
-    """Compute the chance that a binomial variable of n trials is k or more."""
+    """Compute the probability that a binomial variable of n trials is k or more."""
     from scipy.special import betainc
 
     if k <= 0 or p >= 1.0:
@@ -111,15 +111,15 @@ def at_least(k: int, n: int, p: float) -> float:
 
 
 def one_sided_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
-    """Compute the chance of so many signs of one kind, or more, where both are as likely."""
+    """Compute the probability of at least so many signs of one kind if both are equally likely."""
     from scipy.special import betainc
 
     return np.where(hits > 0, betainc(np.maximum(hits, 1), others + 1.0, 0.5), 1.0)
 
 
 def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
-    """Return one number a row; equal rows share it, others only by a chance of 2^-60."""
-    # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
+    """Return one hash per row; unequal rows have equal hashes with probability 2^-60."""
+    # Adding 0 turns -0 into 0. Mixing changes the low bits, which are zero for small integers.
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     bits = (bits ^ (bits >> np.uint64(32))) * _HASH_MULTIPLIER
     bits ^= bits >> np.uint64(29)
@@ -128,9 +128,9 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
 
 
 def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
-    """Compute an upper guess of the chance that two independent rows are equal.
+    """Estimate the probability that two independent rows are equal, from above.
 
-    Half as much again as seen, and a margin for what so few rows cannot show.
+    The result is 1.5 times the observed frequency, plus a margin for the limited number of rows.
     """
     counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
     pairs = len(rows) * (len(rows) - 1)
@@ -142,9 +142,9 @@ class Other:
     """Outputs at another input.
 
     Args:
-        label: what sentences call the input.
-        outputs: shape `(size, dim)`.
-        clean: the vector that the noise is added to, or None if it is not known.
+        label: name of the input in messages.
+        outputs: outputs, shape `(size, dim)`.
+        clean: vector to which the noise is added, or None if it is not known.
     """
 
     label: str
@@ -154,13 +154,13 @@ class Other:
 
 @dataclass(frozen=True)
 class Mode:
-    """Outputs of a layer in the mode that it is not in.
+    """Outputs of a layer in the mode that is not its current one.
 
     Args:
-        here: "train" or "eval": the mode that the layer is in.
-        there: the other one.
-        outputs: outputs there, or None if it could not be run.
-        why: then, the reason.
+        here: current mode of the layer, "train" or "eval".
+        there: the other mode.
+        outputs: outputs in the other mode, or None if it could not be run.
+        why: reason why it could not be run.
     """
 
     here: str
@@ -171,18 +171,18 @@ class Mode:
 
 @dataclass(frozen=True)
 class Seen:
-    """All outputs, and what is computed from them more than once.
+    """All outputs, and values that are computed from them more than once.
 
     Args:
         first: outputs of one call, shape `(draws, dim)`.
         second: outputs of another call.
-        clean: the vector that the noise is added to, or None if it is not known.
+        clean: vector to which the noise is added, or None if it is not known.
         precision: distance from 1 to the next number in the type of the outputs.
         others: outputs at other inputs.
-        refused: labels of inputs, invented here, that the mechanism did not take, and why.
-        mode: the other mode of a layer that has two.
-        rng: breaks ties and chooses coordinates.
-        around: what `clean` is, in words, where it is not the user's input or vector.
+        refused: labels of generated inputs that the mechanism did not accept, with the error.
+        mode: outputs in the other mode, for a layer with two modes.
+        rng: generator that breaks ties and chooses coordinates.
+        around: description of `clean` if it is not the user's input or vector.
     """
 
     first: Floats
@@ -197,7 +197,7 @@ class Seen:
 
     @cached_property
     def varying(self) -> npt.NDArray[np.intp]:
-        """Coordinates that take more than one value within the first call."""
+        """Coordinates with more than one value within the first call."""
         return np.flatnonzero((self.first != self.first[0]).any(axis=0))
 
     @cached_property
@@ -208,7 +208,7 @@ class Seen:
 
     @cached_property
     def spread(self) -> Floats:
-        """Half the distance between the quartiles of every coordinate, never 0 if it varies."""
+        """Half of the interquartile range of every coordinate, above 0 if the coordinate varies."""
         low, high = np.quantile(self.first, [0.25, 0.75], axis=0)
         half: Floats = (high - low) / 2
         return np.where(half > 0, half, self.first.std(axis=0))
@@ -219,22 +219,22 @@ class Seen:
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
     def noises(self) -> list[Floats]:
-        """Return the noise at inputs with a known clean vector; the first input comes first."""
+        """Return the noise at each input with a known clean vector, the main input first."""
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
 
 
 class Layer:
-    """A mechanism to be called as it is, on inputs of one kind.
+    """A mechanism that is called unchanged, with counted calls and checked outputs.
 
     Args:
-        mechanism: whatever the user gave.
-        seed: of all draws.
+        mechanism: the mechanism that the user gave.
+        seed: seed of all draws.
         clean: see `inspect`.
     """
 
     def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
-        """Find the adapter."""
+        """Find the adapter of the mechanism."""
         adapted = mechanism if is_native(mechanism) else adapt(mechanism)
         requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
         self.mechanism = mechanism_of(mechanism if adapted is None else adapted, requirement)
@@ -252,7 +252,7 @@ class Layer:
 
     @property
     def precision(self) -> float:
-        """Distance from 1 to the next number in the type of the outputs seen last."""
+        """Distance from 1 to the next number in the type of the last outputs."""
         return float(np.finfo(self._kind).eps)
 
     def draw(self, x: Any, size: int) -> Floats:
@@ -276,11 +276,11 @@ class Layer:
         return rows
 
     def clean(self, x: Any, here: bool) -> Floats | None:
-        """Return the vector to which the noise is added at x, rounded as the outputs are.
+        """Return the vector to which the noise is added at x, rounded like the outputs.
 
         Args:
             x: the input.
-            here: True at the user's own input, which is all that a vector speaks of.
+            here: True at the user's own input. A vector given as `clean` holds only there.
         """
         clean = self._clean
         if callable(clean):
@@ -299,7 +299,7 @@ class Layer:
 
 
 def _known_input(mechanism: Any, x: Any) -> Any:
-    """Return the vector to which dpcore's own mechanisms add their noise; otherwise x."""
+    """Return the vector to which dpcore's own mechanisms add their noise, or else x."""
     if not isinstance(mechanism, Native) or not is_native(mechanism):
         return x
     from .. import _core
@@ -313,7 +313,7 @@ def _known_input(mechanism: Any, x: Any) -> Any:
 
 
 def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
-    """Return real, finite numbers of a list, an array or a tensor as an array."""
+    """Convert a list, an array or a tensor of real, finite numbers to an array."""
     detached = value.detach().cpu() if is_tensor(value) else value
     array = numeric(name, "an array of finite numbers", detached)
     if not np.isfinite(array).all():
@@ -324,13 +324,13 @@ def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
 def collect_outputs(
     layer: Layer, x: Any, draws: int | None, others: Sequence[Any] | None, skip: Sequence[str]
 ) -> Seen:
-    """Make all calls."""
+    """Call the layer as often as the checks need, and return all outputs."""
     point = x if is_tensor(x) else as_finite_array("x", x)
     if as_finite_array("x", x).size == 0:
         raise invalid("x", "a non-empty array of finite numbers", x)
     size = draws
     if size is None:
-        # The outputs, not the input, say how many numbers a draw has.
+        # The number of entries of an output is known only after a call.
         dim = layer.draw(point, MIN_INSPECTED_DRAWS).shape[1]
         size = min(_MAX_USUAL_DRAWS, max(_MIN_USUAL_DRAWS, _NUMBERS_PER_CALL // dim))
     first, second = layer.draw(point, size), layer.draw(point, size)
@@ -340,7 +340,7 @@ def collect_outputs(
     needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
     there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ([], [])
     mode = None if "modes" in skip else _other_mode(layer, point, aside)
-    # The calls of the layer count up from 0: this one is free.
+    # The calls of the layer use keys that count up from 0. This key is not used by them.
     rng = make_generator(layer.seed, SAMPLE, 1, 0)
     return Seen(first, second, clean, precision, tuple(there), tuple(refused), mode, rng)
 
@@ -348,13 +348,13 @@ def collect_outputs(
 def _collect_elsewhere(
     layer: Layer, x: Any, first: Floats, size: int, others: Sequence[Any] | None
 ) -> tuple[list[Other], list[str]]:
-    """Collect outputs at the user's other inputs, or at some that are made from x."""
+    """Draw outputs at the user's other inputs, or at inputs made from x."""
     plain = as_finite_array("x", x)
     if others is not None:
         points = [p if is_tensor(p) else as_finite_array("others", p) for p in others]
         made = {f"others[{place}]": point for place, point in enumerate(points)}
     else:
-        # A shift of ten noise sizes, a whole number for whole inputs.
+        # A shift of ten noise sizes, rounded to a whole number for integer inputs.
         far = 10 * float(np.abs(first - np.median(first, axis=0)).mean()) or 1.0
         far = math.ceil(far) if plain.dtype.kind in "bui" else far
         made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
@@ -365,7 +365,7 @@ def _collect_elsewhere(
                 continue
             outputs.append(Other(label, layer.draw(point, size), layer.clean(point, False)))
         except Exception as error:
-            # Nobody said that the mechanism takes the inputs that were made here.
+            # The mechanism may not accept the inputs that are made here.
             if others is not None:
                 raise
             refused.append(f"{label} ({type(error).__name__})")
@@ -387,7 +387,7 @@ def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
     except Exception as error:
         return Mode(here, there, None, f"{type(error).__name__}: {error}")
     finally:
-        # Parts of a layer may be frozen in a mode of their own.
+        # Parts of a layer may have different modes, for example if they are frozen.
         for part, mode in zip(layers, modes, strict=True):
             part.training = mode
         layer._shape, layer._kind = shape, kind

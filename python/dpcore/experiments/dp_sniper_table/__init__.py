@@ -1,14 +1,14 @@
-"""The field's benchmark: 20 mechanisms, what two auditors published on them, and what is true.
+"""The benchmark of 20 mechanisms, with published bounds of two auditors and the true losses.
 
-Every mechanism is audited over all pairs of inputs on which DP-Sniper was, with the attack that
-the package chooses by itself, and set beside DP-Sniper's and StatDP's published bounds and the
-exact loss on those pairs, which no sound bound exceeds but by the chance that its confidence
-leaves.
+Every mechanism is audited on all pairs of inputs that DP-Sniper used, with the default attack of
+the package. The results are compared with the published bounds of DP-Sniper and StatDP, and with
+the exact loss on those pairs. A sound bound exceeds the exact loss only with the small probability
+that its confidence allows.
 
-A loss is one-sided: the supremum over outputs y of ``ln P(y | x) - ln P(y | x')``, densities
-where outputs are continuous. It is computed from the law and not from draws. Integrals over the
-noisy threshold are Gauss-Legendre sums between the kinks of the integrand, good to more digits than
-the tables print.
+A loss is one-sided: the supremum over outputs y of ``ln P(y | x) - ln P(y | x')``, with densities
+for continuous outputs. It is computed from the law, not from draws. Integrals over the noisy
+threshold are Gauss-Legendre sums between the kinks of the integrand, with more correct digits than
+the tables show.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ __all__ = ["BESIDE", "NAME", "TRIALS", "Config", "Result", "Row", "run"]
 
 NAME = "dp-sniper-table"
 
-# Meant for less than a minute each on two cores: sampling alone takes 5 to 17 seconds there, the
-# choice of the event and its evaluation come on top.
+# Each audit should take less than a minute on two cores. Sampling takes 5 to 17 seconds, and the
+# choice of the event and its evaluation are added.
 _FAST = (
     "NoisyHist1", "ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4",
     "SVT1", "SVT2",
@@ -55,26 +55,26 @@ TRIALS = {
     **{"SVT3": 9 * 10**7, "SVT4": 17 * 10**7, "SVT34Parallel": 35 * 10**6},
     "NumericalSVT": 8 * 10**7,
 }
-"""Trials a side of every mechanism where the configuration gives none."""
+"""Trials per side of every mechanism, if the configuration gives no number."""
 
 _PILOT_SHARE = 0.4
-"""Pilot draws for each counted one: rare events (ReportNoisyMax4) and faint ones (LaplaceParallel)
-are not found on fewer."""
+"""Pilot draws per counted draw. With fewer, rare events (ReportNoisyMax4) and small differences
+(LaplaceParallel) are not found."""
 
 BESIDE = ("SVT1", "SVT2", "SVT4")
-"""Mechanisms whose true loss is so near the published bounds that the bound itself decides: the
-exact one is shown for them too."""
+"""Mechanisms whose true loss is so close to the published bounds that the type of bound matters.
+The exact bound is shown for them too."""
 
 Loss = Callable[[Floats, Floats], float]
 Pattern = tuple[int, ...]
 
 _SEGMENT_POINTS, _MAX_SEGMENT_LENGTH, _COVERED_SCALES = 12, 5.0, 40.0
-"""Points in a segment, its longest length, and how many scales of noise the segments cover. The
-noise has a scale of 10 at least, so that a segment is half a scale at most."""
+"""Points in a segment, its maximal length, and the number of noise scales that the segments cover.
+The noise has a scale of at least 10, so a segment is at most half a scale long."""
 
 
 def _segment_borders(scale: float, *kinks: Floats) -> Floats:
-    """Return borders of segments, dense where inputs lie, with the kinks of the integrand."""
+    """Return the borders of segments, which are dense near the inputs and include the kinks."""
     far = np.arange(4.0, _COVERED_SCALES * scale + _MAX_SEGMENT_LENGTH, _MAX_SEGMENT_LENGTH)
     return np.unique(np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks]))
 
@@ -91,7 +91,7 @@ def _laplace_density(t: Floats, scale: float) -> Floats:
 
 
 def _laplace_cdf(t: Floats, scale: float) -> Floats:
-    """Compute P(Lap(scale) < t); scale 0 means no noise."""
+    """Compute P(Lap(scale) < t). A scale of 0 means no noise."""
     if scale == 0.0:
         return (t > 0).astype(np.float64)
     tail = np.exp(-np.abs(t) / scale) / 2
@@ -99,7 +99,7 @@ def _laplace_cdf(t: Floats, scale: float) -> Floats:
 
 
 def _weigh_nodes(edges: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Return the quadrature points, and the mass of Laplace noise at each of them."""
+    """Return the quadrature points, and the probability mass of Laplace noise at each of them."""
     points, weights = (part.ravel() for part in _quadrature_nodes(edges))
     return points, weights * _laplace_density(points, scale)
 
@@ -113,25 +113,25 @@ def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
 def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
     """Compute the loss of Laplace noise of one scale on every entry.
 
-    Prefix sums have the same loss, since their increments are such outputs.
+    Prefix sums have the same loss, because their increments are such outputs.
     """
     return copies * float(np.abs(x - x_prime).sum()) / scale
 
 
 def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
-    """Return the two-sided geometric law around the center, clamped to 0..top."""
+    """Return the two-sided geometric probabilities around the center, clamped to 0..top."""
     cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(top + 1) - center)
     cells[[0, top]] = np.array([ratio**center, ratio ** (top - center)]) / (1 + ratio)
     return np.asarray(cells)
 
 
 def geometric_loss(x: Floats, x_prime: Floats) -> float:
-    """Compute the loss of the truncated geometric from its atoms."""
+    """Compute the loss of the truncated geometric mechanism from its atoms."""
     return _largest_ratio(geometric_cells(int(x[0])), geometric_cells(int(x_prime[0])))
 
 
 def _noise_law(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """Return densities and distribution functions of x_i + noise at t, a row for each entry."""
+    """Return densities and distribution functions of x_i + noise at t, one row per entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
         return _laplace_density(apart, scale), _laplace_cdf(apart, scale)
@@ -158,10 +158,11 @@ def argmax_loss(x: Floats, x_prime: Floats, exponential: bool) -> float:
 def maximum_loss(
     x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON
 ) -> float:
-    """Compute the loss of the noisy maximum, of density sum_i f(t - x_i) prod_j F(t - x_j).
+    """Compute the loss of the noisy maximum, with density sum_i f(t - x_i) prod_j F(t - x_j).
 
-    With exponential noise it starts at the largest entry, there as a power of the number of
-    entries that are largest: one side that starts earlier, or more steeply, can give itself away.
+    With exponential noise, the density starts at the largest entry. It rises there as a power of
+    the number of largest entries. The loss is infinite if the density of x starts earlier, or more
+    steeply, than that of x'.
     """
     starts = [(point.max(), np.count_nonzero(point == point.max())) for point in (x, x_prime)]
     if exponential and starts[0] < starts[1]:
@@ -177,10 +178,10 @@ def maximum_loss(
 def _split_by_answers(
     x: Floats, mass: Floats, answer: tuple[Floats, Floats], cutoff: int
 ) -> dict[Pattern, Floats]:
-    """Return the part of `mass` that remains after every run of answers, point by point.
+    """Return the part of `mass` that remains after every sequence of answers, point by point.
 
-    `answer` holds factors for "below" and "above", queries along the first axis; a run ends
-    where it has `cutoff` ones.
+    `answer` contains factors for "below" and "above", with queries along the first axis. A sequence
+    ends after `cutoff` answers above.
     """
     running: dict[Pattern, Floats] = {(): mass}
     ended: dict[Pattern, Floats] = {}
@@ -197,14 +198,15 @@ def _split_by_answers(
 def flag_cells(
     x: Floats, threshold: float, rho: float, nu: float, cutoff: int
 ) -> dict[Pattern, float]:
-    """Compute the probabilities of the answers of a sparse vector, up to the end of each run.
+    """Compute the probabilities of the answer sequences of a sparse vector mechanism.
 
     Args:
         x: true answers of the queries.
-        threshold: T.
+        threshold: threshold T.
         rho: scale of the threshold's noise.
-        nu: scale of the queries' noise, 0 for none.
-        cutoff: answers above after which a run ends; more than the queries for no end.
+        nu: scale of the queries' noise, 0 for no noise.
+        cutoff: number of answers above after which a sequence ends. A number above the number of
+            queries means no end.
     """
     points, mass = _weigh_nodes(_segment_borders(rho, x - threshold), rho)
     below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
@@ -223,7 +225,7 @@ def flags_loss(
 def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     """Compute the loss of the numerical sparse vector.
 
-    Its law is that of the flags times fresh noise Lap(6/epsilon) at every answer above.
+    Its law is the law of the flags, times fresh noise Lap(6/epsilon) for every answer above.
     """
     scales = (1.0, 3 / epsilon, 12 / epsilon, 2)
     cells, cells_prime = (flag_cells(point, *scales) for point in (x, x_prime))
@@ -235,11 +237,12 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
 
 
 def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
-    """Compute the loss of the sparse vector that releases the noisy queries, T = 1.
+    """Compute the loss of the sparse vector that releases the noisy queries, with T = 1.
 
-    A released value v bounds the threshold's noise by v - T: with m the least of them the density
-    is ``prod f(v_k - x_k)`` times the integral up to m - T of the runs' mass. For m given, every
-    other v at or above m contributes at most what it does at one end, m or infinity.
+    A released value v bounds the threshold's noise by v - T. Let m be the smallest released value.
+    The density is ``prod f(v_k - x_k)`` times the integral, up to m - T, of the mass of the answer
+    sequence. For given m, every other value v is at or above m, and its contribution is largest at
+    one of the ends, m or infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
     points, mass = _weigh_nodes(edges, rho)
@@ -264,23 +267,23 @@ def _run_loss(
     beyond = np.maximum(there, (x - x_prime) / nu)
     released = beyond.sum(axis=0) + (there - beyond).max(axis=0)
     up_to, up_to_prime = (np.cumsum(m.reshape(-1, _SEGMENT_POINTS).sum(axis=1)) for m in masses)
-    # The first segments hold too little of the tail to stand for all that is left of them.
+    # The first segments contain too little probability mass to represent the rest of the tail.
     return float((np.log(up_to / up_to_prime) + released)[up_to.size // 8 :].max())
 
 
 def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     """Compute the loss of algorithms 3 and 4 on the same queries with cutoff 2.
 
-    They are independent, so that their losses add.
+    The two are independent, so their losses add up.
     """
     first = values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
 def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
-    """Compute the loss of RAPPOR, which has independent bits.
+    """Compute the loss of RAPPOR, whose bits are independent.
 
-    P(1) = keep where the filter has a 1, otherwise 1 - keep.
+    P(1) = keep if the filter has a 1, and 1 - keep otherwise.
     """
     sets = {0: {0, 11, 18}, 1: {3, 10, 13}, 2: {7, 10, 11, 19}}
     return len(sets[int(x[0])] ^ sets[int(x_prime[0])]) * math.log(keep / (1 - keep))
@@ -311,18 +314,18 @@ LOSSES: dict[str, Loss] = {
 
 
 def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
-    """Return the largest loss over some pairs, each in both directions.
+    """Compute the largest loss over some pairs, each in both directions.
 
     Args:
-        name: a mechanism of the benchmark.
-        pairs: the inputs.
+        name: name of a mechanism of the benchmark.
+        pairs: the pairs of inputs.
 
     Returns:
-        The supremum, inf where an output is impossible on one side.
+        The supremum. It is inf if an output is impossible on one side.
 
     Raises:
         TypeError: if `name` is not a string.
-        ValueError: if it is not in the benchmark.
+        ValueError: if `name` is not in the benchmark.
 
     Example:
         >>> round(exact_supremum("Laplace", [Pair([1.0], [0.0])]), 12)
@@ -338,16 +341,16 @@ class Config(Settings):
     """Options of the experiment: mechanisms, and the number and size of audits.
 
     Args:
-        trials: draws on each side of every audit. None takes each mechanism's own number.
-        seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        repeats: audits of every mechanism, each with its own seed.
-        confidence: probability that a bound holds, for each bound on its own; .9 is what the
-            published figures have.
+        trials: draws per side of every audit. Defaults to each mechanism's own number.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        repeats: number of audits of every mechanism, each with a separate seed.
+        confidence: probability that a bound holds, for each bound separately. The published bounds
+            have 0.9.
         mechanisms: names of the mechanisms.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or no mechanism is named, or one twice.
+        ValueError: if a value is out of range, or `mechanisms` is empty or contains a name twice.
 
     Example:
         >>> Config(trials="2e4", mechanisms=("SVT1",)).trials_of("SVT1")
@@ -363,7 +366,7 @@ class Config(Settings):
     mechanisms: tuple[str, ...] = setting(tuple(BENCHMARKS), choice, tuple(BENCHMARKS))
 
     def trials_of(self, name: str) -> int:
-        """Return the number of draws on each side of an audit of a mechanism."""
+        """Return the number of draws per side of an audit of a mechanism."""
         return TRIALS[name] if self.trials is None else self.trials
 
 
@@ -372,9 +375,10 @@ class Row(Shown):
     """One mechanism.
 
     Args:
-        name: its name.
-        audits: one for each repeat.
-        seconds: wall-clock time of each, choosing the event included (not compared).
+        name: name of the mechanism.
+        audits: one audit per repetition.
+        seconds: wall-clock time of each, including the choice of the event (ignored in
+            comparisons).
     """
 
     name: str
@@ -393,10 +397,10 @@ class Row(Shown):
 
     @property
     def exact_bounds(self) -> tuple[float, ...]:
-        """Unconditional exact bounds from the same counts; empty if not in `BESIDE`.
+        """Unconditional exact bounds from the same counts. Empty if not in `BESIDE`.
 
-        They are shown in addition to `bounds`. The larger of two bounds on the same counts would
-        be chosen after counting, and would overclaim.
+        They are shown in addition to `bounds`. Taking the larger of two bounds on the same counts
+        would be a choice after counting, and would overstate the certified loss.
         """
         if self.name not in BESIDE:
             return ()
@@ -404,28 +408,28 @@ class Row(Shown):
 
     @property
     def certified(self) -> float:
-        """The median of `bounds`, the lower one of an even number: a bound of a single audit."""
+        """Median of `bounds`. For an even number of bounds, the lower of the two middle ones."""
         return statistics.median_low(self.bounds)
 
     @property
     def certified_exact(self) -> float | None:
-        """The median of `exact_bounds`, or None."""
+        """Median of `exact_bounds`, or None."""
         return statistics.median_low(self.exact_bounds) if self.exact_bounds else None
 
     @property
     def reached(self) -> bool:
-        """True if `certified` is at least the better one of DP-Sniper's two bounds."""
+        """True if `certified` is at least the larger of DP-Sniper's two bounds."""
         return self.certified >= self.benchmark.dp_sniper_best
 
     @property
     def above(self) -> int:
-        """Number of bounds, of both kinds, that exceed the true loss; each one is an error."""
+        """Number of bounds of both kinds that exceed the true loss. Each of them is an error."""
         return sum(bound > self.benchmark.supremum for bound in (*self.bounds, *self.exact_bounds))
 
 
 @cache
 def _cached_exact_bound(counts: Counts, confidence: float) -> float:
-    """Compute the exact bound of counts; it is cached because it is slow."""
+    """Compute the exact bound of counts. Results are cached, because the bound is slow."""
     return berger_boos(counts, 0.0, confidence)
 
 
@@ -434,9 +438,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Audit the benchmark.
 
     Args:
-        config: what to audit, and how long.
-        threads: number of threads, None for all cores; never changes a bound.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads. Defaults to all cores. It never changes a bound.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
         The result, one row for each mechanism.
@@ -445,7 +450,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         KeyboardInterrupt: on Ctrl-C before anything was counted.
 
     Source:
-        The benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
+        For the benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
     """
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
     done, ended = run_jobs("the benchmark", jobs, partial(_time_audit, config, threads), progress)
@@ -467,30 +472,30 @@ def _time_audit(config: Config, threads: int | None, name: str, repeat: int) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The audits, mechanism by mechanism.
+    """Results of the audits, by mechanism.
 
     Args:
-        config: the options of the run.
-        rows: one for each mechanism.
+        config: options of the run.
+        rows: one row for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def reached(self) -> int:
-        """Mechanisms where the certified bound is at least DP-Sniper's better one."""
+        """Number of mechanisms whose certified bound is at least DP-Sniper's larger one."""
         return sum(row.reached for row in self.rows)
 
     @property
     def above(self) -> int:
-        """Bounds that exceed the true loss."""
+        """Number of bounds that exceed the true loss."""
         return sum(row.above for row in self.rows)
 
     def table(self, *, times: bool = True) -> str:
-        """Return the figures as text.
+        """Return the results as text.
 
         Args:
-            times: show seconds too, which no two runs share.
+            times: True to show seconds too, which differ between runs.
         """
         config = self.config
         trials = "as the table says" if config.trials is None else f"{config.trials:,} a side"
@@ -517,7 +522,7 @@ class Result(Tabled[Config]):
         return self.make_record(rows=rows, reached=self.reached, above=self.above)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw certified bounds and true losses, each divided by DP-Sniper's better bound.
+        """Draw certified bounds and true losses, each divided by DP-Sniper's larger bound.
 
         Returns:
             A matplotlib figure.
@@ -614,7 +619,7 @@ def _row_to_dict(row: Row) -> dict[str, Any]:
 
 _RATIO_AXIS_START, _RATIO_AXIS_END = 0.5, 16.0
 _BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
-"""Heads of the figures beside the panel, and where they stand in their own panel."""
+"""Headings of the numbers next to the panel, and their horizontal positions."""
 
 
 def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
@@ -630,7 +635,7 @@ def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
     else:
         drawing.draw_arrow(axes, 0.8 * _RATIO_AXIS_END, _RATIO_AXIS_END, place, 0.8)
     if ratio < _RATIO_AXIS_START:
-        # Off the picture, which begins at half: a left-pointing mark, and the figure beside it.
+        # The value is below the axis, which begins at 0.5. A left-pointing marker shows this.
         axes.plot([1.04 * _RATIO_AXIS_START], [place], "<", color=colour, markersize=5, zorder=3)
     else:
         axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)

@@ -1,16 +1,16 @@
-"""The benchmark of 20 mechanisms by which black-box auditors are compared, with what is known.
+"""The benchmark of 20 mechanisms for black-box auditors, with known facts about them.
 
-Every mechanism comes with its pairs of inputs, its exact loss on them, and the published figures
-of two auditors. Pairs are audited in one order only: an audit looks at both directions.
+Every mechanism has its pairs of inputs, its exact loss on them, and the published results of two
+auditors. Each pair is listed in one order, because an audit considers both directions.
 
-A mechanism is a plain numpy function `(x, size, rng) -> outputs`, one output in a row, shape
-`(size,)` or `(size, entries)`. Outputs of several entries are the transpose of an array that holds
-every entry in one piece, so that a column is contiguous. No generator or other state is kept.
+A mechanism is a plain numpy function `(x, size, rng) -> outputs`, with one output per row, of shape
+`(size,)` or `(size, entries)`. Outputs of several entries are the transpose of an array in which
+every entry is contiguous, so that a column is contiguous. Generators and other state are not kept.
 
-The eight variants of the sparse vector technique compare noisy queries with a noisy threshold
-T + rho, query after query, until a number of them (`cutoff`) were above. All queries of a trial are
-drawn, also those after its end, whose answers are then overwritten: ten long columns take half the
-time of ever shorter ones.
+The eight variants of the sparse vector technique compare noisy queries with a noisy threshold T +
+rho, one query after another, until `cutoff` queries were above. All queries of a trial are drawn,
+also those after its end, and their answers are then overwritten. Drawing ten long columns takes
+half the time of drawing columns that become shorter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...records import Floats, Pair
 from ...report.shown import Shown
 
 EPSILON = 0.1
-"""The privacy parameter of the whole benchmark."""
+"""Privacy parameter of the whole benchmark."""
 
 BLOOM = {0: (0, 11, 18), 1: (3, 10, 13), 2: (7, 10, 11, 19)}
 """Bits set in RAPPOR's filter: murmur3 of the decimal text with seeds 0 to 3, modulo 20."""
@@ -47,20 +47,20 @@ Rng = np.random.Generator
 def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Floats:
     """Draw Laplace noise by numpy's exponential ziggurat, each value with a random sign.
 
-    It is exact in the tail to 36 scales and beyond, and takes a third of the time of
+    The noise is exact in the tail, to 36 scales and beyond. It takes a third of the time of
     `Generator.laplace`.
 
     Args:
-        scale: scale b of the noise, in the units of x; above 0.
+        scale: scale b of the noise, in the units of x, above 0.
         shape: shape of the array.
-        rng: where the randomness comes from.
+        rng: numpy Generator.
 
     Returns:
         Independent noise, shape `shape`.
 
     Source:
-        Marsaglia and Tsang (2000), the ziggurat method; a Laplace variable is an exponential one
-        with a random sign.
+        Marsaglia and Tsang (2000), the ziggurat method. A Laplace variable is an exponential
+        variable with a random sign.
 
     Example:
         >>> noise = laplace_noise(2.0, 10**5, np.random.default_rng(1))
@@ -78,7 +78,7 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
 
 
 def draw_uniform_words(size: int, rng: Rng) -> npt.NDArray[np.uint64]:
-    """Draw uniform 64-bit words; read as smaller integers they are the cheapest random numbers."""
+    """Draw uniform 64-bit words. Read as smaller integers, they are the fastest random numbers."""
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)
 
 
@@ -87,7 +87,7 @@ def read_entry(x: Any) -> float:
 
     Raises:
         TypeError: if x does not hold a real number.
-        ValueError: if it has another number of entries.
+        ValueError: if x does not have exactly one entry.
     """
     point = vector("x", x)
     if point.size != 1:
@@ -116,12 +116,12 @@ def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> F
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(1/epsilon) for every entry: a sound histogram if one count differs."""
+    """Release x_i + Lap(1/epsilon) for every entry, which is private if one count differs by 1."""
     return noisy_entries(x, size, rng, 1.0 / epsilon).T
 
 
 def noisy_hist2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(epsilon): the scale is inverted, the true loss is 1/epsilon."""
+    """Release x_i + Lap(epsilon): faulty, because the scale is inverted; its loss is 1/epsilon."""
     return noisy_entries(x, size, rng, epsilon).T
 
 
@@ -142,9 +142,9 @@ def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
 
 
 def _row_argmax(noisy: Floats) -> Flags:
-    """Return the index of the largest entry: the last row that exceeds all rows before it.
+    """Return the index of the largest entry, which is the last entry above all earlier ones.
 
-    `argmax` over so few entries takes four times as long.
+    `argmax` takes four times as long for so few entries.
     """
     best, index = noisy[0].copy(), np.zeros(noisy.shape[1], np.int8)
     for i, row in enumerate(noisy[1:], start=1):
@@ -164,12 +164,12 @@ def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest x_i + Lap(2/epsilon): faulty, it should be the index."""
+    """Release the largest x_i + Lap(2/epsilon): faulty, because it should be the index."""
     return np.asarray(noisy_entries(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest x_i + Exp(mean 2/epsilon): faulty, its support depends on x."""
+    """Release the largest x_i + Exp(mean 2/epsilon): faulty, because its support depends on x."""
     return np.asarray(_add_exponential_noise(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
@@ -177,22 +177,22 @@ def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
     """Tabulate the output for each of D equally likely integers of the truncated geometric.
 
-    With k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1) the distribution function
-    times D is ``F(z) = 2^(k(c-z)) (2^k + 1)^(n-c+z)`` below the center c,
-    ``D - 2^(k(z-c+1)) (2^k + 1)^(n-1-z+c)`` from c on, and D at n: every cell is an integer, so
-    the law is exact. Each output is the least z with F(z) at least a uniform integer in 1..D.
+    Let k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1). The distribution function
+    times D is ``F(z) = 2^(k(c-z)) (2^k + 1)^(n-c+z)`` below the center c, ``D - 2^(k(z-c+1)) (2^k +
+    1)^(n-1-z+c)`` from c on, and D at n. Every value is an integer, so the law is exact. Each
+    output is the smallest z for which F(z) is at least a uniform integer in 1..D.
 
     Args:
-        center: the true count, from 0 to `top`.
-        epsilon: the privacy parameter; the loss is ln(1 + 2^-k) per step.
+        center: true count, from 0 to `top`.
+        epsilon: privacy parameter. The loss is ln(1 + 2^-k) per step.
         top: largest output n.
 
     Returns:
         Outputs in order, read-only, shape `(D,)`.
 
     Source:
-        Balcer and Vadhan (2018), algorithm GeoSample, with the natural logarithm that the
-        benchmark's implementation uses.
+        Balcer and Vadhan (2018), algorithm GeoSample, with the natural logarithm as in the
+        benchmark's implementation.
 
     Example:
         >>> geometric_table(1, 0.1).size
@@ -228,7 +228,7 @@ def _bloom_filter(x: Any) -> Bools:
 
 
 def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
-    """Draw bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
+    """Draw bits with probability limit/2^w, where w is the width of `kind`, shape `(20, size)`."""
     n_bits = BLOOM_BITS * size
     uniform = draw_uniform_words(-(-n_bits * np.dtype(kind).itemsize // 8), rng).view(kind)[:n_bits]
     return np.asarray(uniform.reshape(BLOOM_BITS, size) < limit)
@@ -237,9 +237,10 @@ def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
 def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
     """Release the filter of RAPPOR: bits are permanently randomised (f = 3/4), then reported.
 
-    A bit becomes 1 with probability f/2, 0 with f/2, and stays otherwise: with a uniform byte
-    that is below 160 for a bit that is set and below 96 for one that is not, exactly. Then 1 is
-    reported with probability .55 for a 1 and .45 for a 0: the bit, flipped with probability .45.
+    A bit becomes 1 with probability f/2, becomes 0 with probability f/2, and is kept otherwise.
+    This is exact with a uniform byte: the result is 1 if the byte is below 160 for a set bit, and
+    below 96 for another bit. Then 1 is reported with probability 0.55 for a 1 and 0.45 for a 0, so
+    the bit is flipped with probability 0.45.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -252,7 +253,7 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """Release the filter after only RAPPOR's permanent step, with f = .95.
+    """Release the filter after RAPPOR's permanent step only, with f = .95.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -263,8 +264,8 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
-"""Codes of "stopped" among flags, of "below" and "stopped" among values, and of "stopped" in
-the numerical variant, whose word for "below" is 0."""
+"""Codes: "stopped" among flags; "below" and "stopped" among values; "stopped" in the numerical
+variant, whose code for "below" is 0."""
 
 
 def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floats:
@@ -275,7 +276,7 @@ def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floa
 
 
 def _mark_stopped(above: Bools, cutoff: int) -> Flags:
-    """Return 1 for every query after `cutoff` earlier ones that were above, otherwise 0."""
+    """Return 1 for every query after `cutoff` earlier queries above, and 0 otherwise."""
     marks = np.zeros(above.shape, np.int8)
     for before, now, flags in zip(marks, marks[1:], above.view(np.int8), strict=False):
         np.add(before, flags, out=now)
@@ -283,7 +284,7 @@ def _mark_stopped(above: Bools, cutoff: int) -> Flags:
 
 
 def _make_flags(above: Bools, cutoff: int) -> Flags:
-    # -1 has every bit set: or-ing it in overwrites, at a tenth of the cost of a masked copy.
+    # All bits of -1 are set, so a bitwise or overwrites. It costs a tenth of a masked copy.
     return above.view(np.int8) | -_mark_stopped(above, cutoff)
 
 
@@ -291,7 +292,7 @@ def _withhold_values(noisy: Floats, above: Bools, cutoff: int, below: int, stopp
     """Overwrite the values of `noisy` that are not released, and return it."""
     ended = _mark_stopped(above, cutoff)
     withheld = ~above | ended.view(np.bool_)
-    # By arithmetic, which is exact here, for the same reason.
+    # Arithmetic is exact here, and is used for the same reason.
     noisy *= ~withheld
     noisy += withheld * np.int16(below) + ended * np.int16(stopped - below)
     return noisy
@@ -322,7 +323,7 @@ def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Run a sound variant: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
 
-    The algorithm draws rho again after each answer above; with c = 1 it has no effect.
+    The algorithm draws rho again after each answer above, which has no effect for c = 1.
 
     Source:
         Lyu, Su and Li (2017), algorithm 2, with c = 1.
@@ -331,9 +332,9 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), releases the noisy query.
+    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), and the noisy query is released.
 
-    -1000 stands for "below", -2000 for "stopped after the first above".
+    -1000 means "below", and -2000 means "stopped after the first above".
 
     Source:
         Lyu, Su and Li (2017), algorithm 3, with c = 1.
@@ -351,7 +352,7 @@ def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty variant: T = 1, rho ~ Lap(2/epsilon), no noise on the queries and no stop.
+    """Run a faulty variant: T = 1, rho ~ Lap(2/epsilon), without noise on queries, without stop.
 
     Source:
         Lyu, Su and Li (2017), algorithm 5.
@@ -362,7 +363,7 @@ def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), no stop.
+    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), without stop.
 
     Source:
         Lyu, Su and Li (2017), algorithm 6.
@@ -374,7 +375,8 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Run algorithms 3 and 4 on the same queries, both with T = 1 and c = 2.
 
-    The first half of an output holds algorithm 3's values, the second algorithm 4's flags.
+    The first half of an output contains the values of algorithm 3, the second half the flags of
+    algorithm 4.
     """
     values = _value_svt(x, size, rng, 2.0 / epsilon, 4.0 / epsilon, 2)
     flags = _flag_svt(x, size, rng, 1.0, 4.0 / epsilon, 4.0 / (3.0 * epsilon), 2)
@@ -384,8 +386,8 @@ def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flo
 def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Run a sound variant: T = 1, c = 2, rho ~ Lap(3/epsilon), nu ~ Lap(12/epsilon).
 
-    A query above is answered with fresh noise, x_i + Lap(6/epsilon); one below with 0. -1000
-    stands for "stopped".
+    A query above is answered with fresh noise, x_i + Lap(6/epsilon), and a query below with 0.
+    -1000 means "stopped".
 
     Source:
         Wang, Ding, Wang, Kifer and Zhang (2019), the numerical sparse vector.
@@ -403,7 +405,7 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
     """Return the pairs in which only the first entry changes, by one in either direction.
 
     Args:
-        dim: entries of the inputs, at least 1.
+        dim: number of entries of the inputs, at least 1.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), the input patterns.
@@ -413,10 +415,10 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
 
 
 def all_differ(dim: int) -> tuple[Pair, ...]:
-    """Return the pairs of `one_differs`, and six in which every entry changes by one.
+    """Return the pairs of `one_differs`, and six pairs in which every entry changes by one.
 
     Args:
-        dim: entries of the inputs, at least 2.
+        dim: number of entries of the inputs, at least 2.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), the input patterns.
@@ -430,28 +432,28 @@ def all_differ(dim: int) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Benchmark(Shown):
-    """One mechanism, and what is known about it.
+    """One mechanism, with known facts about it.
 
     Args:
         name: name of the mechanism.
-        mechanism: `(x, size, rng) -> outputs`.
-        pairs: the inputs on which auditors are compared.
-        claim: the epsilon that its authors or its formula claim.
-        supremum: the exact loss over the pairs, inf where an output gives one input away.
-        oracle_at_1e8: the bound that the best event of all certifies at 1e8 trials per side,
-            confidence .9, Clopper-Pearson: what an auditor can hope for (one independent
-            measurement).
-        dp_sniper: what DP-Sniper certified at confidence .9 with 2e8 trials per side, by logistic
+        mechanism: the mechanism `(x, size, rng) -> outputs`.
+        pairs: pairs of inputs on which auditors are compared.
+        claim: epsilon that its authors or its formula claim.
+        supremum: exact loss over the pairs. It is inf if an output is possible for one input only.
+        oracle_at_1e8: bound that the best of all events certifies with 1e8 trials per side at
+            confidence 0.9, by Clopper-Pearson. It is the best possible result of an auditor (one
+            independent measurement).
+        dp_sniper: bounds of DP-Sniper at confidence 0.9 with 2e8 trials per side, by logistic
             regression and by a neural network.
-        dp_sniper_seconds: its wall-clock seconds for these.
-        statdp: what two runs of StatDP certified at confidence .9, or None where they failed.
-        statdp_seconds: seconds of its search, the verification not included, or None.
-        private: True if it really is claim-DP for all neighbours.
-        note: what to know before comparing.
+        dp_sniper_seconds: wall-clock seconds of DP-Sniper for these.
+        statdp: bounds of two runs of StatDP at confidence 0.9, or None if they failed.
+        statdp_seconds: seconds of StatDP's search without its verification, or None.
+        private: True if it is claim-DP for all neighbours.
+        note: note for the comparison.
 
     Source:
-        Bichsel, Steffen, Bogunovic and Vechev (2021); the figures of both auditors are those of
-        the logs released with their code.
+        Bichsel, Steffen, Bogunovic and Vechev (2021). The results of both auditors are taken from
+        the logs that were released with their code.
     """
 
     name: str
@@ -469,7 +471,7 @@ class Benchmark(Shown):
 
     @property
     def dp_sniper_best(self) -> float:
-        """The better figure of DP-Sniper's two."""
+        """Larger of DP-Sniper's two bounds."""
         return max(self.dp_sniper)
 
 
@@ -534,4 +536,4 @@ _ALL_BENCHMARKS = (
 # fmt: on
 
 BENCHMARKS: dict[str, Benchmark] = {entry.name: entry for entry in _ALL_BENCHMARKS}
-"""The mechanisms by name, in the order of the published table."""
+"""Mechanisms by name, in the order of the published table."""

@@ -1,10 +1,10 @@
-"""Does noise in training help a text classifier under noise, and does changing noise help?
+"""Does training noise help a text classifier under noise, and does varying noise help?
 
-The study of DPNR redone: mean over words and word pairs, min-max, Laplace noise, a linear
-classifier, trained without noise, with that of the test ("robust"), or with noise that changes
-("adaptive"); with the control that it lacks, one model trained at epsilon 5 and used at every
-noise. Words are masked as it does, and left out of the mean. Every claimed epsilon is shown with
-the true one.
+This repeats a study of DPNR: the mean over words and word pairs, min-max scaling, Laplace noise,
+and a linear classifier. Training uses no noise, the noise of the test ("robust"), or varying noise
+("adaptive"). A control is added: one model that is trained at epsilon 5 and tested at every noise.
+Words are masked in two ways, as in the study and by leaving them out of the mean. Every claimed
+epsilon is shown with the true one.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = ["NAME", "Config", "Model", "Result", "run"]
 NAME = "dpnr-robust-adaptive"
 
 Values = tuple[float, ...]
-"""Accuracies, or losses, one for each seed."""
+"""Accuracies or losses, one per seed."""
 
 Points = list[tuple[float, Values]]
-"""Places on the lower axis, each with the accuracies of all seeds."""
+"""Positions on the lower axis, each with the accuracies of all seeds."""
 
 _GENERATED_CORPUS_ROWS: Final = {False: 4000, True: 500}
 _QUICK_PART_TEXTS: Final = 500
-"""Texts of a real corpus in a quick run, in training and in test."""
+"""Number of texts of a real corpus in a quick run, in training and in test."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,21 +54,23 @@ class Config(TextOptions):
     """Options of the experiment: the models to train, and the noise of the tests.
 
     Args:
-        trials: noisy encodings of test texts behind every accuracy, at least: the whole test part
-            as often as that takes.
-        seed: int in [0, 2**63); every model and every test gets a seed derived from it.
-        seeds: models of each kind; their mean and spread are shown, or None for 3, or 5 if
-            `full`.
-        data: folder with the folders ag_news and yelp. None makes up two corpora in their place.
+        trials: smallest number of noisy encodings of test texts behind every accuracy. The whole
+            test part is repeated as often as needed.
+        seed: int in [0, 2**63). Every model and every test gets a separate seed derived from it.
+        seeds: number of models of each kind, of which mean and spread are shown. Defaults to 3, or
+            to 5 with `full`.
+        data: folder with the folders ag_news and yelp. By default, two corpora are generated in
+            their place.
         full: True for five seeds, masks in every dimension, and the sound scale at every epsilon.
-        quick: True for a run that shows no more than that it works: a few hundred texts of one
-            corpus, one dimension, four lines.
-        device: where models are trained and tested, such as "cpu" or "cuda".
-        dims: entries of a vector, or None for 32 and 64.
-        epsilons: claims of the noise in the test, or None for the study's, .05 to 5.
-        mus: shares of masked words, at claimed epsilon 4, for the lines "not robust" and "robust";
-            None for .1, .3, .5 and .8.
-        lines: names of the ways of training, or None for all.
+        quick: True for a short run that only shows that the experiment works: a few hundred texts
+            of one corpus, one dimension, four variants.
+        device: device for training and tests, such as "cpu" or "cuda".
+        dims: dimensions of a vector. Defaults to 32 and 64.
+        epsilons: claimed epsilons of the noise in the test. Defaults to those of the study, 0.05 to
+            5.
+        mus: shares of masked words, at claimed epsilon 4, for the variants "not robust" and
+            "robust". Defaults to 0.1, 0.3, 0.5 and 0.8.
+        lines: names of the training variants. Defaults to all.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -101,22 +103,23 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Train and test every model.
 
     Args:
-        config: what to train, and at which noise to test it.
-        threads: has no effect: models this small are trained on one thread.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: has no effect, because such small models are trained on one thread.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result; after Ctrl-C, the models that were done.
+        The result. After Ctrl-C, it contains the completed models.
 
     Raises:
-        TypeError: if `config` is another experiment's.
-        ModuleNotFoundError: without torch; it says what to install.
+        TypeError: if `config` belongs to another experiment.
+        ModuleNotFoundError: if torch is missing. The message states how to install it.
         OSError: if a corpus is missing.
         ValueError: if the device is missing.
-        KeyboardInterrupt: on Ctrl-C before the first model was done.
+        KeyboardInterrupt: on Ctrl-C before the first model is completed.
 
     Source:
-        Zouhri and Abecidan (2021), section 5; the system: Lyu, He and Li (2020).
+        Zouhri and Abecidan (2021), section 5. For the system: Lyu, He and Li (2020).
 
     Example:
         >>> from importlib.util import find_spec
@@ -149,14 +152,14 @@ def _read_or_generate(name: Any, config: Config) -> Corpus:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Size(Shown):
-    """A corpus in figures.
+    """Sizes of a corpus.
 
     Args:
-        data: name of the corpus that it is, or stands for.
-        origin: where it comes from.
-        train: training texts.
-        test: test texts.
-        labels: how many labels there are.
+        data: name of the corpus, or of the corpus that it replaces.
+        origin: source of the texts.
+        train: number of training texts.
+        test: number of test texts.
+        labels: number of labels.
         chance: share of the most frequent label in the test.
     """
 
@@ -169,7 +172,7 @@ class Size(Shown):
 
     @classmethod
     def of(cls, data: str, corpus: Corpus) -> Size:
-        """Compute the figures of a corpus."""
+        """Compute the sizes of a corpus."""
         labels, counts = np.unique(corpus.test.labels, return_counts=True)
         sizes = len(corpus.train), len(corpus.test), len(labels)
         return cls(data, corpus.origin, *sizes, float(counts.max()) / sizes[1])
@@ -177,52 +180,52 @@ class Size(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The models.
+    """Results of the models.
 
     Args:
-        config: the options of the run.
-        models: those that were trained.
-        sizes: the corpora.
+        config: options of the run.
+        models: the trained models.
+        sizes: sizes of the corpora.
     """
 
     models: tuple[Model, ...]
     sizes: tuple[Size, ...]
 
     def of(self, data: str, dim: int, *how: Any) -> tuple[Model, ...]:
-        """Return the models of one kind, seed after seed.
+        """Return the models of one kind, by seed.
 
         Args:
             data: "ag_news" or "yelp".
-            dim: entries of a vector.
-            *how: the line, the epsilon of a line that has a model for each, share of masked words
-                in training, and what becomes of them: as in `Job`.
+            dim: dimension of a vector.
+            *how: further fields of `Job`: the variant, the training epsilon if the variant has a
+                model for each, the share of words masked in training, and their treatment.
         """
         return tuple(
             model for model in self.models if model.job == Job(data, dim, model.job.number, *how)
         )
 
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> Values:
-        """Return test accuracies of a line, one for each seed; empty if there are none.
+        """Return test accuracies of a variant, one per seed; empty if there are none.
 
         Args:
             data: "ag_news" or "yelp".
-            dim: entries of a vector.
-            line: its name.
-            epsilon: the claim of the noise in the test, or None for none.
+            dim: dimension of a vector.
+            line: name of the variant.
+            epsilon: claimed epsilon of the noise in the test, or None for no noise.
         """
         case = LINES[line]
         kind = case.shared or (line, epsilon if case.each else None)
         return _list_accuracies(self.of(data, dim, *kind), Test(epsilon))
 
     def masked(self, data: str, dim: int, line: str, test: Test, trained: bool = False) -> Values:
-        """Return test accuracies with masked words, one for each seed; empty if there are none.
+        """Return test accuracies with masked words, one per seed; empty if there are none.
 
         Args:
             data: "ag_news" or "yelp".
-            dim: entries of a vector.
+            dim: dimension of a vector.
             line: "not robust" or "robust".
-            test: how texts are sent.
-            trained: True for models whose words were masked in training too.
+            test: noise and masks of the test.
+            trained: True for models with words masked in training too.
         """
         level = None if line == "not robust" else MU_EPSILON
         mask = test.mask if trained or test.mask == "zero_id" else ""
@@ -230,7 +233,7 @@ class Result(Tabled[Config]):
         return _list_accuracies(self.of(data, dim, line, level, mu, mask), test)
 
     def table(self) -> str:
-        """Return the figures as text, with those of the study."""
+        """Return the results as text, with those of the study."""
         config = self.config
         seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
         parts = [_NOISE_GLOSSARY]
@@ -303,7 +306,7 @@ class Result(Tabled[Config]):
             axes.remove()
 
         for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
-            # Of the panels the one with the most lines: a run that was cut short lacks some.
+            # The panel with the most lines is used, because an interrupted run lacks some lines.
             shown = panels[: len(cells)]
             most = max(
                 shown, key=lambda axes: len(axes.get_legend_handles_labels()[1]), default=None
@@ -321,18 +324,18 @@ def _list_accuracies(models: tuple[Model, ...], test: Test) -> Values:
 
 CONTROL = "constant 5"
 RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robust")
-"""Rivals that are compared with one model trained at epsilon 5."""
+"""Variants that are compared with one model trained at epsilon 5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Gain of a line over the control at one epsilon.
+    """Gain of a variant over the control at one epsilon.
 
     Args:
-        line: its name.
-        epsilon: the claim of the noise in the test.
-        mean: mean of the differences, seed by seed.
-        noise: the sum of both standard deviations over seeds.
+        line: name of the variant.
+        epsilon: claimed epsilon of the noise in the test.
+        mean: mean of the differences for equal seeds.
+        noise: sum of both standard deviations over seeds.
     """
 
     line: str
@@ -347,7 +350,7 @@ class Gain:
 
 
 def true_epsilon(epsilon: float, dim: int) -> float:
-    """Compute the epsilon that noise of scale 1/epsilon gives any two rows of min-max.
+    """Compute the epsilon of noise of scale 1/epsilon for any two rows of min-max scaling.
 
     Example:
         >>> true_epsilon(5.0, 32)
@@ -369,7 +372,7 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
 
 
 def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
-    """Return the gains of the rivals over the control, where both have the same 2 or more seeds."""
+    """Return the gains over the control for variants with the same two or more seeds."""
     gains = []
     for line, epsilon in product(RIVALS, result.config.epsilons):
         mine, control = (
@@ -416,7 +419,7 @@ def _table_title(size: Size, dim: int, result: Result) -> str:
 
 
 def format_mean_sd(values: Values) -> str:
-    """Format the mean and, in units of the last digit, the standard deviation; a dash if empty."""
+    """Format the mean, and the standard deviation in units of the last digit; a dash if empty."""
     if not values:
         return "-"
     mean, wide = mean_and_sd(values)
@@ -428,7 +431,7 @@ def _format_study(value: float | None) -> str:
 
 
 def _format_lines(result: Result, size: Size, dim: int) -> str:
-    """Format a line for each way of training, with the study's figures below it."""
+    """Format one row for each variant, with the results of the study below."""
     levels = (None, *result.config.epsilons)
     title = _table_title(size, dim, result)
     head = (title, "no noise", *(f"{level:g}" for level in levels if level is not None))
@@ -476,7 +479,7 @@ def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
 
 
 def _describe_comparisons(result: Result) -> Iterator[str]:
-    """Describe crossings and comparisons in words."""
+    """Describe the crossings and the comparisons with the control in words."""
     real = result.config.data is not None
     for size, dim in product(result.sizes, result.config.dims):
         title = _table_title(size, dim, result)
@@ -494,7 +497,7 @@ def _describe_comparisons(result: Result) -> Iterator[str]:
 
 
 def _describe_gains(word: str, gains: list[Gain]) -> str:
-    """Describe where lines are better, or worse, than the control beyond the spread."""
+    """Describe where variants differ from the control by more than the spread."""
     lines: dict[str, list[str]] = {}
     for gain in gains:
         lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
@@ -515,7 +518,7 @@ def _gain_to_dict(gain: Gain) -> dict[str, Any]:
 
 
 def _list_study_figures(result: Result) -> list[dict[str, Any]]:
-    """Return the figures of the study that are shown with ours."""
+    """Return the results of the study that are shown with ours."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
     lines = (PLAIN, ROBUST, study.ADAPTIVE)
@@ -537,7 +540,7 @@ _LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
     "1/n as printed": {"color": GREY, "marker": "+", "linestyle": ":"},
     "robust, b = d/epsilon": {"color": SKY, "marker": "*", "linestyle": ":"},
 }
-"""Okabe and Ito's colours; marks and dashes tell lines apart without them."""
+"""Colours of Okabe and Ito. Markers and dashes distinguish the lines without colours."""
 
 
 def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
@@ -557,14 +560,14 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
         write_at(axes, text, (at, 1.0), (shift, -2), **style)
     axes.set_xticks(levels, _thin_labels(levels, [f"{level:g}" for level in levels], 1.25))
     axes.set_xticks([], minor=True)
-    # The same places once more, with what the noise really gives.
+    # An upper axis shows the true epsilons at the same positions.
     true = _thin_labels(levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
     add_upper_axis(axes, levels, true, "true epsilon, any two texts")
     _set_accuracy_axis(axes, result, size, dim, "claimed epsilon")
 
 
 def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> list[str]:
-    """Return the labels that are a factor `room` or more from the last one, "" for others."""
+    """Return labels at least a factor `room` above the previous one, and "" for other labels."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
         fits = level >= room * last

@@ -1,6 +1,6 @@
-"""Models of the study: how each is trained and tested, and its published test accuracies.
+"""Models of the study: their training and tests, and the published test accuracies.
 
-Only `Bench`, which trains and tests, needs torch.
+Only `Bench`, which trains and tests the models, requires torch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SOURCE: Final = "Zouhri and Abecidan (2021), figures 7 and 8: means of five runs, no spread"
 
 EPSILONS: Final = (0.05, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-"""Claimed epsilons of its rows."""
+"""Claimed epsilons in the rows of the study's tables."""
 
 PLAIN, ROBUST, ADAPTIVE = "not robust", "robust", "adaptive"
 
@@ -52,7 +52,8 @@ _NOISY_ACCURACIES: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = 
         ADAPTIVE: (0.51, 0.53, 0.62, 0.57, 0.75, 0.77, 0.80, 0.79),
     },
 }
-"""Test accuracy at each of `EPSILONS`, no words masked. Its Yelp is another, of long reviews."""
+"""Test accuracy at each of `EPSILONS`, without masked words. The study's Yelp corpus consists of
+other, long reviews."""
 
 _CLEAN_ACCURACIES: Final = dict(zip(_NOISY_ACCURACIES, (0.80, 0.77, 0.88, 0.89), strict=True))
 """Test accuracy without noise in training and test."""
@@ -70,10 +71,11 @@ _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] 
     ("yelp", 32): {PLAIN: {0.1: 0.69}, ROBUST: {0.1: 0.68}},
     ("yelp", 64): {PLAIN: {0.1: 0.65}, ROBUST: {0.1: 0.76}, ADAPTIVE: {0.1: 0.57}},
 }
-"""Test accuracy at epsilon 4 with words masked; of Yelp the rows that we have of the tables."""
+"""Test accuracy at epsilon 4 with masked words. For Yelp, only some rows of the tables are
+available."""
 
 CROSSINGS: Final = dict(zip(_NOISY_ACCURACIES, (4.0, 5.0, 3.0, 0.5), strict=True))
-"""From which epsilon robust is better than not robust in its tables."""
+"""Smallest epsilon from which on robust is better than not robust in the study's tables."""
 
 
 def published_accuracy(
@@ -83,13 +85,13 @@ def published_accuracy(
 
     Args:
         data: "ag_news" or "yelp".
-        dim: entries of a vector.
+        dim: dimension of a vector.
         line: `PLAIN`, `ROBUST` or `ADAPTIVE`.
-        epsilon: the claim, or None for no noise.
+        epsilon: claimed epsilon, or None for no noise.
         mu: share of masked words.
 
     Returns:
-        The accuracy, or None where the study has none.
+        The accuracy, or None if the study does not have it.
 
     Example:
         >>> [published_accuracy("ag_news", 32, line, 5.0) for line in ("robust", "adaptive")]
@@ -105,19 +107,19 @@ def published_accuracy(
 
 
 DATA: Final = {"ag_news": "AG news", "yelp": "Yelp"}
-"""The corpora, and their titles."""
+"""Corpora and their titles."""
 
 MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "yelp": "intents"}
-"""Made-up corpora in their place: the kinds of `dpcore.text.generated`."""
+"""Generated corpora that replace them, as kinds of `dpcore.text.generated`."""
 
 MU_EPSILON: Final = 4.0
-"""The claimed epsilon at which words are masked, the study's."""
+"""Claimed epsilon for tests with masked words, as in the study."""
 
 CONSTANT: Final = 5.0
-"""The epsilon of the model that is used at every test noise."""
+"""Training epsilon of the model that is tested with every noise."""
 
 SOUND_AT: Final = (1.0, 4.0, 5.0)
-"""Epsilons at which the sound scale is tried: each takes a model, and all end at chance."""
+"""Epsilons for the sound scale. Each requires a model, and all models are at chance level."""
 
 MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
     "leave_out": "left out",
@@ -127,17 +129,18 @@ MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingVariant:
-    """One way of training.
+    """One variant of training.
 
     Args:
-        name: of the line.
-        schedule: of the training noise; a class that makes it for an epsilon, or None for no noise.
-        each: True for a model for each epsilon, tested only at it.
-        scale: of the noise, "published" or "sound".
-        unknown: what becomes of unknown words and pairs, in training and test.
-        study: the column of the study's tables to compare with.
-        shared: the line whose models it uses, with the epsilon that they were trained with.
-        drawn: True if it is in the picture.
+        name: name of the variant, a line in the picture.
+        schedule: schedule of the training noise, or a class that makes it from an epsilon. None for
+            no noise.
+        each: True for a separate model for each epsilon, tested only at this epsilon.
+        scale: scale of the noise, "published" or "sound".
+        unknown: treatment of unknown words and pairs, in training and test.
+        study: column of the study's tables to compare with.
+        shared: name of a variant whose models are used, and their training epsilon.
+        drawn: True if the picture shows it.
     """
 
     name: str
@@ -165,7 +168,8 @@ LINES: Final = {
         TrainingVariant("not robust, <unk>", unknown="token", drawn=False),
     )
 }
-"""By name. The study's 10/n runs for five epochs, from 10 to 2: our stretched line."""
+"""Training variants by name. The study uses 10/n for five epochs, from 10 to 2: our stretched
+line."""
 
 NAMES: Final = tuple(LINES)
 
@@ -175,9 +179,9 @@ class Test(Shown):
     """Noise and masks of the texts in one test.
 
     Args:
-        epsilon: the claim of the noise, or None for none.
+        epsilon: claimed epsilon of the noise, or None for no noise.
         mu: share of masked words.
-        mask: what becomes of them; empty where none are masked.
+        mask: treatment of masked words. Empty if no words are masked.
     """
 
     epsilon: float | None = None
@@ -191,16 +195,16 @@ class Test(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Job(Shown):
-    """One model.
+    """Specification of one model.
 
     Args:
         data: name of the corpus.
-        dim: entries of a vector.
-        number: which of the seeds.
-        line: name of the way of training.
-        trained: the epsilon of training, where the line has a model for each.
+        dim: dimension of a vector.
+        number: number of the seed.
+        line: name of the training variant.
+        trained: training epsilon, if the variant has a separate model for each.
         mu: share of words masked in training.
-        mask: what becomes of them; with `mu` 0 the vocabulary is made for it all the same.
+        mask: treatment of masked words. With `mu` 0, it still determines the vocabulary.
     """
 
     data: str
@@ -212,7 +216,7 @@ class Job(Shown):
     mask: Literal["", "leave_out", "zero_id"] = ""
 
     def tests(self, config: Any) -> Iterator[Test]:
-        """Yield the tests of the model, first the one without noise and masks."""
+        """Yield the tests of the model, first the test without noise and masks."""
         yield Test()
         if not self.mask:
             levels = config.epsilons
@@ -232,7 +236,7 @@ class Model(Shown):
     """Loss and accuracies of a trained model.
 
     Args:
-        job: what it is.
+        job: specification of the model.
         loss: mean loss of its last epoch, in nats.
         clean: test accuracy without noise and masks.
         accuracies: test accuracy of each test.
@@ -250,12 +254,12 @@ def corpora_of(config: Any) -> tuple[str, ...]:
 
 
 def _has_masks(config: Any, dim: int) -> bool:
-    """Return True if words are masked for models of this dimension."""
+    """Return True if models of this dimension are tested with masked words."""
     return bool(config.full or dim == config.dims[0])
 
 
 def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
-    """Return the epsilons that models of a line are trained with."""
+    """Return the training epsilons of a variant."""
     if not line.each:
         return (None,)
     if line.scale == "sound" and not config.full:
@@ -264,10 +268,10 @@ def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, 
 
 
 def jobs_of(config: Any) -> Iterator[Job]:
-    """Yield all models, seed after seed, so that an interrupted run has whole seeds."""
+    """Yield all models by seed, so that an interrupted run contains complete seeds."""
     for number, data, dim in product(range(config.seeds), corpora_of(config), config.dims):
         first = partial(Job, data, dim, number)
-        # A dict: lines that share a model ask for it once.
+        # The dict removes repetitions, because variants may share a model.
         jobs: dict[Job, None] = {}
         for name in config.lines:
             if (shared := LINES[name].shared) is not None:
@@ -281,7 +285,7 @@ def jobs_of(config: Any) -> Iterator[Job]:
 
 
 def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
-    """Yield the models that are tested with masks: trained without masks, and with them."""
+    """Yield the models that are tested with masks, trained without masks and with masks."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:
             yield first(line, level)
@@ -292,11 +296,11 @@ def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
 
 
 class Bench:
-    """One corpus, its texts cut into words once for each kind of vocabulary.
+    """One corpus, whose texts are split into words once for each kind of vocabulary.
 
     Args:
-        corpus: with training and test texts.
-        config: the experiment's.
+        corpus: corpus with training and test texts.
+        config: configuration of the experiment.
     """
 
     def __init__(self, corpus: Corpus, config: Any) -> None:
@@ -315,11 +319,11 @@ class Bench:
             job.dim, epsilon=claim, scale=line.scale, unknown=line.unknown, dropout=dropout
         )
         schedule = line.schedule(claim) if isinstance(line.schedule, type) else line.schedule
-        # One seed for all lines: they begin with equal weights, and see texts in one order.
+        # All variants use one seed, so they have equal initial weights and an equal order of texts.
         key = f"{job.data}/{job.dim}/{job.number}"
         with warnings.catch_warnings(), one_thread():
-            # Texts without a known word, and rows of zeros where all words are masked: counted
-            # as wrong or right like any other.
+            # Some texts have no known word, and some rows are zero because all words are masked.
+            # They are counted like all other texts.
             warnings.simplefilter("ignore", AssumptionWarning)
             warnings.simplefilter("ignore", UserWarning)
             ready, units = self._cut(model, (line.unknown, job.mask == "zero_id"))
@@ -339,7 +343,7 @@ class Bench:
     def _tested(
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
-        """Yield the accuracies of a model, each with noise and masks seeded only by its name."""
+        """Yield the accuracies of a model. Noise and masks depend only on the name of the test."""
         from ...packages import torch
         from ...text import WordDropout
 
@@ -349,7 +353,7 @@ class Bench:
             draws = max(1, math.ceil(self._config.trials / len(units))) if test != Test() else 1
             seed = cell_seed(self._config.seed, f"{key}/{test}")
             with torch.no_grad(), seeded_torch(np.random.default_rng(seed)):
-                # Masks are drawn anew each time, noise for all rows at once.
+                # Masks are drawn again in each call, but noise is drawn for all rows at once.
                 calls = draws if test.mu else 1
                 rows = torch.cat([model.transform(bag(units)) for _ in range(calls)])
                 sent = noise(rows.repeat(draws // calls, 1))
@@ -358,7 +362,7 @@ class Bench:
 
 
 def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
-    """Return the noise of another claim on the same weights. None stands for no noise."""
+    """Return the noise of another claim for the same weights. None means no noise."""
     from ...text import DPNR
 
     if epsilon is None:

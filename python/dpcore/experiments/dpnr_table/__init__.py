@@ -1,4 +1,4 @@
-"""Attributes inferred from vectors of DPNR, as published and repaired, and of its baselines."""
+"""Inference of attributes from vectors of DPNR, published and repaired, and of its baselines."""
 
 from .experiment import NAME, Config, Result, Row, run
 

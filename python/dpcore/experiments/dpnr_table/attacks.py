@@ -1,6 +1,6 @@
-"""Measurements on one trained system: its task, two attackers, and the certified bound.
+"""Measurements of one trained system: its task, two attackers, and the certified bound.
 
-The systems of the table are DPNR without noise and with its noises, and baselines that claim no
+The systems of the table are DPNR without noise and with several noises, and baselines that claim no
 epsilon. They share texts, encoders that are fitted once, and the largest pairs of the corpus, on
 which their claims are audited.
 """
@@ -31,11 +31,11 @@ ENCODERS: Final = ("TF-IDF", "MiniLM")
 
 
 class Remembered:
-    """An encoder that encodes every text once: its vectors are looked up after that.
+    """An encoder that encodes every text once and stores its vector.
 
     Args:
-        encode: list[str] -> array, shape `(n, d)`.
-        name: what reports call it.
+        encode: function from a list of texts to an array of shape `(n, d)`.
+        name: name of the encoder in reports.
     """
 
     def __init__(self, encode: Any, name: str) -> None:
@@ -43,7 +43,7 @@ class Remembered:
         self._known: dict[str, npt.NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors, float32."""
+        """Return the vectors of texts, as float32."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, np.asarray(self._encode(new), np.float32), strict=True))
@@ -62,18 +62,19 @@ def micro_f1(truth: Array, answers: Array) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Facts(Shown):
-    """Facts about the test texts that need no encoding.
+    """Facts about the texts that need no encoding.
 
     Args:
-        origin: where the texts come from.
-        made: True if they were made up.
-        sizes: texts of train, valid and test.
-        repeated: test texts that occur in train.
-        unseen: test texts, each once, that occur in no other part.
-        majority: share of the most frequent label among all test texts, and the unseen ones.
-        names: the attributes; the first is certified by itself.
-        always: micro-F1 of "always the most frequent attribute" on all, and on unseen test texts.
-        widths: entries of the vectors of each encoder.
+        origin: source of the texts.
+        made: True if the texts were generated.
+        sizes: numbers of texts of train, valid and test.
+        repeated: number of test texts that also occur in train.
+        unseen: number of distinct test texts that occur in no other part.
+        majority: share of the most frequent label among all test texts, and among the unseen ones.
+        names: names of the attributes. The bound is certified for the first attribute.
+        always: micro-F1 of the constant answer "most frequent attribute" on all test texts, and on
+            unseen ones.
+        widths: dimension of the vectors of each encoder.
     """
 
     origin: str
@@ -89,15 +90,16 @@ class Facts(Shown):
 
 @dataclass(frozen=True)
 class Material:
-    """Texts, encoders, and the texts of the largest pair under each.
+    """Texts, encoders, and the largest pair of texts under each encoder.
 
     Args:
         corpus: the texts.
-        facts: of them.
-        unseen: which test texts are unseen.
-        truth: the attributes of the test texts, shape `(texts, attributes)`.
+        facts: facts about the texts.
+        unseen: True for each test text that is unseen.
+        truth: attributes of the test texts, shape `(texts, attributes)`.
         extractors: encoders by name.
-        pairs: the two training texts that are farthest apart after min-max, for each encoder.
+        pairs: the two training texts that are farthest apart after min-max scaling, for each
+            encoder.
     """
 
     corpus: Corpus
@@ -125,7 +127,7 @@ def prepare_material(config: Any) -> Material:
 
 
 def _mark_unseen(corpus: Corpus) -> Flags:
-    """Mark the test texts that `infer` evaluates: in no other part, and of equal ones the first."""
+    """Mark the test texts that `infer` evaluates: in no other part, and each text only once."""
     known_texts = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
     marks = []
     for text in corpus.test.texts:
@@ -162,7 +164,7 @@ def _make_extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
 def _find_largest_pair(extractor: Remembered, corpus: Corpus) -> Pair:
     from ...text.systems import DPNR
 
-    # Only the scale depends on epsilon, and no pair's rank does.
+    # Epsilon only changes the scale, and therefore not the order of the pairs.
     model = DPNR(epsilon=1.0, extractor=extractor)
     model.fit(corpus, epochs=1, pair=False, rng=0, progress=False)
     return model.worst_pair(corpus.train.texts, progress=False)
@@ -174,7 +176,7 @@ NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "so
     "iid": ("iid", "published"),
     "sound": ("iid", "sound"),
 }
-"""Systems with noise: noise and scale of `DPNR`."""
+"""Systems with noise, with arguments `noise` and `scale` of `DPNR`."""
 
 BASELINES: Final = (
     "MinMaxAdversary",
@@ -182,16 +184,17 @@ BASELINES: Final = (
     "AdversarialGeneration",
     "Declustering",
 )
-"""Classes of `.defences`, which train against an opponent."""
+"""Classes in `.defences` that train against an opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
-"""Of the linear classifier behind an encoder of its own, one for all noises. On the authors' file
-30 epochs at 0.5 gave .721 without noise and .586 at claimed 5, at 0.1 .712 and .607: it was settled
-on these test texts, so that the column "main" flatters a little; attackers never saw it."""
+"""Training of the linear classifier behind a separate encoder, equal for all noises. On the
+authors' file, 30 epochs at rate 0.5 gave 0.721 without noise and 0.586 at claimed 5; rate 0.1 gave
+0.712 and 0.607. The values were chosen on these test texts, so the column "main" is slightly too
+high. Attackers did not use these texts."""
 _TRAINING_STEPS: Final = 3660
-"""Steps of the classifier: 20 epochs of the authors' file."""
+"""Number of steps of the classifier, 20 epochs of the authors' file."""
 _EPOCH_LIMITS: Final = (20, 40)
-"""Fewest and most epochs where there are more or fewer texts."""
+"""Smallest and largest number of epochs, for more or fewer texts."""
 
 Encode = Callable[..., Any]
 
@@ -202,9 +205,10 @@ class Case(Shown):
 
     Args:
         system: `CLEAN`, one of `NOISES`, or one of `BASELINES`.
-        encoder: what the noise is added to: "TF-IDF", "MiniLM"; "bag" for baselines.
-        claim: the epsilon claimed, or None.
-        strength: of a baseline. None is the class's own.
+        encoder: encoder to whose vectors the noise is added: "TF-IDF" or "MiniLM"; "bag" for
+            baselines.
+        claim: claimed epsilon, or None.
+        strength: strength of a baseline. None means the default of its class.
     """
 
     system: str
@@ -229,13 +233,13 @@ class Case(Shown):
 def list_systems(
     encoders: Sequence[str], levels: Sequence[float], strengths: Sequence[float]
 ) -> tuple[Case, ...]:
-    """List all systems: for each encoder without and with noise, then the baselines.
+    """List all systems: each encoder without and with noise, then the baselines.
 
     Args:
         encoders: names of encoders.
-        levels: claims of shared and independent noise; only the largest for the sound scale.
-        strengths: of the baselines, in multiples of each class's own, without 0: at 0 all are the
-            same plain training, which is there once.
+        levels: claims of shared and independent noise. The sound scale uses only the largest.
+        strengths: strengths of the baselines, in multiples of each class's default, without 0. At 0
+            all baselines are the same plain training, which is listed once.
     """
     cases = []
     for encoder in encoders:
@@ -256,12 +260,12 @@ def list_systems(
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A fitted model, and how its vectors are sent.
+    """A fitted model, with the function that sends its vectors.
 
     Args:
         model: the model.
-        encode: texts to vectors; with an argument `rng` where there is noise.
-        true: epsilon for any two texts; inf if no epsilon holds, None if none is claimed.
+        encode: function from texts to vectors, with an argument `rng` if there is noise.
+        true: epsilon for any two texts. It is inf if no epsilon holds, and None if none is claimed.
     """
 
     model: Any
@@ -270,15 +274,15 @@ class Fitted:
 
 
 def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, device: str) -> Fitted:
-    """Train a system: its classifier with the noise that its vectors get.
+    """Train a system: its classifier, with the noise on its vectors.
 
     Args:
-        case: which system.
-        encoder: None for a baseline, which trains its own.
+        case: the system.
+        encoder: the encoder. None for a baseline, which trains its own.
         corpus: the texts, with a split.
-        names: the attributes that baselines defend.
-        seed: of the training.
-        device: where it is trained.
+        names: names of the attributes that baselines protect.
+        seed: seed of the training.
+        device: device of the training.
     """
     from ...text import schedules
     from ...text.systems import DPNR
@@ -291,7 +295,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
-    # Without noise the layer is there, too, and is not used.
+    # Without noise, the layer exists too but is not used.
     model = DPNR(epsilon=case.claim or 1.0, extractor=encoder, noise=noise, scale=scale)
     steps = -(-len(corpus.train) // 64)
     epochs = min(max(-(-_TRAINING_STEPS // steps), _EPOCH_LIMITS[0]), _EPOCH_LIMITS[1])
@@ -304,7 +308,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
 
 
 def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
-    """Encode texts, with noise from a separate stream for each call."""
+    """Encode texts, with noise from a separate random stream for each call."""
     from ...mechanisms.texts import takes_rng
 
     if not takes_rng(encode):
@@ -313,9 +317,9 @@ def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
 
 
 BUDGETS: Final = {"quick": (2, 5), "usual": (2, 5, 10), "full": (5, 10, 30)}
-"""Epochs after which the naive attacker is asked."""
+"""Numbers of epochs after which the naive attacker is tested."""
 _NAIVE_STARTS: Final = {"quick": 1, "usual": 2, "full": 5}
-"""Starts of the naive attacker."""
+"""Number of random starts of the naive attacker."""
 _USUAL_TRANSFORMS: Final = ("raw", "row minimum subtracted")
 
 
@@ -324,10 +328,10 @@ class Naive(Shown):
     """One naive attacker: a network of 256 units on raw vectors, as in the paper's code.
 
     Args:
-        start: number of its start.
-        epochs: passes over the training texts.
-        f1: on all test texts.
-        unseen: on unseen ones.
+        start: number of its random start.
+        epochs: number of passes over the training texts.
+        f1: F1 on all test texts.
+        unseen: F1 on unseen test texts.
     """
 
     start: int
@@ -338,18 +342,18 @@ class Naive(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Shown):
-    """One training of a system, and what was found.
+    """Results of one training of a system.
 
     Args:
-        seed: of everything here.
-        true: epsilon for any two texts, inf without any, or None where none is claimed.
+        seed: seed of training and attacks.
+        true: epsilon for any two texts. It is inf if no epsilon holds, and None if none is claimed.
         loss: exact loss of the largest pair, from the declared noise, or None for a baseline.
-        main: accuracy on all test texts.
-        main_unseen: on unseen ones.
-        naive: the naive attackers.
-        chosen: the attacker that was chosen on validation, over all attributes.
-        alone: the same for only the first attribute, where something is certified.
-        discriminator: of a baseline, the mean accuracy of its own opponent over the attributes.
+        main: accuracy of the main task on all test texts.
+        main_unseen: accuracy of the main task on unseen test texts.
+        naive: results of the naive attackers.
+        chosen: result of the attacker chosen on validation texts, over all attributes.
+        alone: result for the first attribute only, for which a bound is certified.
+        discriminator: for a baseline, the mean accuracy of its own opponent over the attributes.
     """
 
     seed: int
@@ -364,7 +368,7 @@ class Run(Shown):
 
     @property
     def refitted(self) -> float | None:
-        """Main accuracy of the chosen attacker's own classifier on unseen texts."""
+        """Accuracy of the main task with the chosen attacker's classifier, on unseen texts."""
         group = self.group
         if group.main is None:
             return None
@@ -374,19 +378,19 @@ class Run(Shown):
 
     @property
     def certified(self) -> float | str:
-        """The certified bound for the first attribute, or why there is none."""
+        """Certified bound for the first attribute, or the reason why there is none."""
         bound = self.alone.certified
         return bound if isinstance(bound, str) else bound.epsilon_lower
 
     @property
     def refuted(self) -> bool | None:
-        """True if that bound refutes the claim, or None without a bound or a claim."""
+        """True if this bound refutes the claim, or None without a bound or a claim."""
         bound = self.alone.certified
         return None if isinstance(bound, str) else bound.refuted
 
     @property
     def group(self) -> Group:
-        """The unseen texts that have the first attribute."""
+        """Results for the unseen texts with the first attribute."""
         return self.chosen.groups[len(self.chosen.attributes) == 1]
 
 
@@ -394,10 +398,10 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
     """Train a system, and attack it.
 
     Args:
-        case: which system.
+        case: the system.
         made: texts and encoders.
-        seed: of everything here.
-        config: the experiment's.
+        seed: seed of training and attacks.
+        config: configuration of the experiment.
     """
     names, corpus = made.facts.names, made.corpus
     system = fit_system(case, made.extractors.get(case.encoder), corpus, names, seed, config.device)
@@ -423,7 +427,7 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
 
 
 def choose_attackers(size: str, rows: int) -> list[Attacker]:
-    """Return the usual attackers; unless `full`, linear ones and networks after two transforms."""
+    """Return the usual attackers; unless `full`, only some classifiers after two transforms."""
     attackers = [
         attacker
         for attacker in usual(rows)
@@ -470,7 +474,7 @@ def _opponent_accuracy(case: Case, model: Any, test: Any) -> float | None:
 
 
 _SHARED_NOISE_DRAWS: Final = 2048
-"""Outputs in each main call of an inspection, which looks for shared noise."""
+"""Number of outputs in each main call of an inspection, which looks for shared noise."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -478,15 +482,15 @@ class Verdict(Shown):
     """Result of the audit of one claim.
 
     Args:
-        claim: what was audited: one of `NOISES` with its claim.
-        seed: repeats it.
-        counts: of its event.
+        claim: the audited system, one of `NOISES` with its claim.
+        seed: seed that repeats the audit.
+        counts: counts of its event.
         true: epsilon for any two texts.
         exact: exact loss of the largest pair, computed from the declared noise.
-        certified: the certified bound.
+        certified: certified bound.
         refuted: True if the claim was refuted, or None if the audit could not have refuted it.
-        flags: checks of the noise's structure that found a fault.
-        partial: True if Ctrl-C ended it early.
+        flags: structural checks of the noise that found a fault.
+        partial: True if Ctrl-C ended the audit early.
     """
 
     claim: Case
@@ -501,13 +505,13 @@ class Verdict(Shown):
 
 
 def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
-    """Audit a system on its corpus's largest pair, and inspect its noise.
+    """Audit a system on the largest pair of its corpus, and inspect its noise.
 
     Args:
-        case: what to audit: one of `NOISES` with its claim.
+        case: the system, one of `NOISES` with its claim.
         made: texts, encoders and pairs.
-        seed: of audit and inspection.
-        config: the experiment's.
+        seed: seed of audit and inspection.
+        config: configuration of the experiment.
     """
     from ...text.systems import DPNR
 
@@ -515,7 +519,7 @@ def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
     assert case.claim is not None
     extractor, pair = made.extractors[case.encoder], made.pairs[case.encoder]
     model = DPNR(epsilon=case.claim, extractor=extractor, noise=noise, scale=scale)
-    # The classifier plays no part: what is sent are the vectors in front of it.
+    # The classifier has no effect here, because the released outputs are the vectors before it.
     model.fit(made.corpus, epochs=1, pair=False, rng=seed, device=config.device, progress=False)
     assert model.private is not None
     clean = model.clean([pair.x])[0]

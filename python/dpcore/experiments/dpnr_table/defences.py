@@ -1,6 +1,6 @@
-"""Baselines against attribute leakage: an extractor trained against a reader of its vectors.
+"""Baselines against attribute leakage: an extractor trained against an opponent.
 
-They claim no epsilon. They need torch.
+They claim no epsilon. They require torch.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 ]
 
 RATE: Final = 1e-3
-"""Learning rate of Adam, for all that is trained against an extractor."""
+"""Learning rate of Adam for all opponents of an extractor."""
 WORDS: Final = 2000
-"""The decoder knows this many words: those most frequent in the training texts."""
+"""Number of words that the decoder can predict, the most frequent ones of the training texts."""
 
 
 @contextmanager
 def freeze_weights(module: Any) -> Iterator[None]:
-    """Let gradients pass through a module and leave none in its weights."""
+    """Let gradients pass through a module without gradients for its weights."""
     module.requires_grad_(False)
     try:
         yield
@@ -55,15 +55,15 @@ def freeze_weights(module: Any) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """Parts that an opponent is made of.
+    """Parts from which an opponent is made.
 
     Args:
-        discriminator: not trained yet.
-        codes: of the training texts' attributes, int64, shape `(texts, attributes)`.
+        discriminator: discriminator, not trained yet.
+        codes: codes of the training texts' attributes, int64, shape `(texts, attributes)`.
         units: `Units` of the training texts.
-        strength: what the penalty is multiplied with.
-        rng: of whatever the opponent draws; the extractor's training draws from another.
-        device: where vectors are.
+        strength: factor of the penalty.
+        rng: generator for the opponent's draws. The extractor's training uses another.
+        device: device of the vectors.
     """
 
     discriminator: Discriminator
@@ -75,10 +75,10 @@ class Material:
 
 
 class Opponent:
-    """Trains the discriminator on every batch; a subclass says what the extractor is to lower.
+    """Opponent that trains the discriminator on every batch. A subclass defines the penalty.
 
     Args:
-        made: what it is made of.
+        made: the parts of the opponent.
     """
 
     def __init__(self, made: Material) -> None:
@@ -88,19 +88,19 @@ class Opponent:
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Make one step of the discriminator on detached vectors of the texts at `batch`."""
+        """Take one training step of the discriminator on detached vectors of a batch."""
         descend_loss(self.discriminator.loss(rows, self.truth(rows, batch)), self.optimiser)
 
     def truth(self, rows: Any, batch: Any) -> Any:
-        """Return the codes of the texts at places `batch`, a column for each attribute."""
+        """Return the codes of the texts at positions `batch`, one column per attribute."""
         return self.codes[batch].to(rows.device).unbind(1)
 
     def penalty(self, rows: Any, batch: Any) -> Any:
-        """Return `strength` times the extractor's loss against this opponent, or 0 exactly."""
+        """Return `strength` times the extractor's loss against this opponent, or exactly 0."""
         return self.strength * self.against(rows, batch) if self.strength else 0.0
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Compute the loss that the extractor lowers; the discriminator must stay unchanged."""
+        """Compute the loss that the extractor lowers. It must not change the discriminator."""
         raise NotImplementedError
 
 
@@ -108,8 +108,8 @@ def names_of(attribute: Any) -> tuple[str, ...]:
     """Check the name of one attribute or of several, and return the names.
 
     Raises:
-        TypeError: if it is neither a name nor several.
-        ValueError: if there is none, or one comes twice.
+        TypeError: if the value is neither a name nor several names.
+        ValueError: if there is no name, or a name occurs twice.
     """
     several = isinstance(attribute, Iterable) and not isinstance(attribute, (str, bytes))
     names = tuple(attribute) if several else (attribute,)
@@ -124,30 +124,30 @@ def names_of(attribute: Any) -> tuple[str, ...]:
 class Defended(Shown, TextClassifier):
     """An extractor trained against an opponent, so that its vectors reveal less of attributes.
 
-    ``encode(text) = m(f(text))`` with the extractor and the transform of `DPNR`, and no noise: it
-    claims no epsilon, and whatever it hides it hides from its own opponent. Every batch makes two
-    steps: the opponent learns from the vectors as they are (Adam at 1e-3), then extractor and
-    classifier descend ``CE(label) + strength L`` (as in `DPNR`), where L is the subclass's. A
-    discriminator with two hidden layers of 128 learns to read the attributes in all of them; where
-    L does not need it, it looks on.
+    ``encode(text) = m(f(text))``, with the extractor and the transform of `DPNR` and without noise.
+    It claims no epsilon, and it is only trained to hide attributes from its own opponent. Each
+    batch has two steps. First the opponent learns from the current vectors (Adam at 1e-3). Then
+    extractor and classifier minimise ``CE(label) + strength L`` (as in `DPNR`), where the subclass
+    defines L. In all subclasses, a discriminator with two hidden layers of 128 learns to infer the
+    attributes. If L does not use it, it has no effect.
 
     The transform keeps the vectors in a bounded set, so that no L grows without limit.
 
     Args:
-        dim: entries of a vector, at least 2, or None for 32.
-        attribute: the name of an attribute of the corpus, or several; of two values or more.
-        strength: what L is multiplied with, at least 0, or None for the class's own. With 0 the
-            weights are those of plain training, bit for bit.
-        transform: None for min-max, as in `DPNR`; or another of `PrivateEncoder`, such as `Clip`.
-        unknown: "drop" leaves unknown words out of the mean; "token" maps them to a row of their
-            own.
-        min_count: how often a word or word pair must occur in the training texts.
+        dim: dimension of a vector, at least 2. Defaults to 32.
+        attribute: name of an attribute of the corpus with at least two values, or several names.
+        strength: factor of L, at least 0. Defaults to the value of the class. With 0, the weights
+            are bit for bit those of plain training.
+        transform: a transform of `PrivateEncoder`, such as `Clip`. Defaults to min-max, as in
+            `DPNR`.
+        unknown: "drop" leaves unknown words out of the mean; "token" maps them to a separate row.
+        min_count: smallest number of occurrences of a word or word pair in the training texts.
 
     Attributes:
-        claim: None; it claims no epsilon.
-        trained: how it was trained, or None before `fit`.
-        labels: the values that it distinguishes.
-        values: those of each attribute.
+        claim: None, because no epsilon is claimed.
+        trained: record of the training, or None before `fit`.
+        labels: values that the classifier distinguishes.
+        values: values of each attribute.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -171,7 +171,7 @@ class Defended(Shown, TextClassifier):
     ) -> None:
         super().__init__(dim, None, None, unknown, min_count)
         self.attribute = names_of(attribute)
-        # Weights are float32, and so is what the strength is multiplied with.
+        # Weights are float32, and the strength is multiplied with float32 values.
         strength = self.usual if strength is None else strength
         self.strength = real("strength", strength, low=0.0, high=1e30)
         self.transform = transform_of(MinMax() if transform is None else transform)
@@ -193,28 +193,31 @@ class Defended(Shown, TextClassifier):
         """Train extractor, classifier and opponent.
 
         Args:
-            corpus: a `Corpus` with labels and attributes, whose train part is read (all
-                without a split).
-            epochs: passes over the texts, or None for as many as make 2,226 steps, from 5 to 35.
-            batch: texts in a step.
-            lr: learning rate of the first epoch, of extractor and classifier.
-            decay: by which it is multiplied after every epoch.
-            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator: initial
-                weights and order follow from it.
-            device: where it is trained and kept, such as "cuda". None is the CPU.
-            progress: show a bar. None shows it for long work on a terminal or in a notebook.
+            corpus: a `Corpus` with labels and attributes. Its train part is read, or all texts
+                without a split.
+            epochs: number of passes over the texts. By default, as many as make 2,226 steps, from 5
+                to 35.
+            batch: number of texts in a step.
+            lr: learning rate of extractor and classifier in the first epoch.
+            decay: factor of the learning rate after every epoch.
+            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator. It determines
+                initial weights and order.
+            device: device for training and storage, such as "cuda". Defaults to the CPU.
+            progress: True to show a progress bar. By default, it is shown for long work on a
+                terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
+            The model itself. After Ctrl-C, it is the model of the last complete epoch, with
+            `trained.partial` set.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
             ValueError: if the corpus has no labels, no train part or not the attribute, if the
-                training texts have one value of it only, or if training diverges.
-            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+                training texts have only one value of it, or if training diverges.
+            KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         recipe = make_recipe(epochs, batch, lr, decay=decay)
-        # Before the texts are read: a misspelt name is told at once.
+        # The names are checked before the texts are read, so a misspelt name is reported at once.
         whole = instance("corpus", corpus, Corpus)
         values_of(self.attribute, whole if whole.split is None else whole.train)
         self._train(corpus, recipe, None, rng, device, progress)
@@ -239,10 +242,10 @@ class Defended(Shown, TextClassifier):
         self.require_fitted("encodes")
         return self._transform(self._vectors(texts_of("texts", texts)))
 
-    # Nothing is drawn, so there is no `rng` to take: an argument without effect would tell that
-    # there is noise, and `inference.infer` would record its seed.
+    # There is no argument `rng`, because no noise is drawn. An argument without effect would
+    # suggest noise, and `inference.infer` would record its seed.
     def encode(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
-        """Return the vectors of texts, the same at every call.
+        """Return the vectors of texts. They are the same in every call.
 
         Args:
             texts: strings, none of them empty.
@@ -252,7 +255,7 @@ class Defended(Shown, TextClassifier):
 
         Raises:
             TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if it is not fitted, or a text is empty.
+            ValueError: if the model is not fitted, or a text is empty.
         """
         return np.asarray(self._sent(texts).cpu().numpy())
 
@@ -264,7 +267,7 @@ class Defended(Shown, TextClassifier):
 
         Raises:
             TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if it is not fitted, or a text is empty.
+            ValueError: if the model is not fitted, or a text is empty.
         """
         return super().predict(texts)
 
@@ -275,23 +278,23 @@ class Defended(Shown, TextClassifier):
             corpus: texts with labels, such as `corpus.test`.
 
         Raises:
-            TypeError: if it is not a `Corpus`.
+            TypeError: if the argument is not a `Corpus`.
             ValueError: if it has no labels, or the model is not fitted.
         """
         return super().accuracy(corpus)
 
     def discriminated(self, texts: Sequence[str]) -> dict[str, Array]:
-        """Return the values of the attributes that the training's discriminator predicts.
+        """Return the attribute values that the discriminator of the training predicts.
 
         Args:
             texts: strings, none of them empty.
 
         Returns:
-            For each attribute a value for each text, shape `(len(texts),)`.
+            For each attribute, one value per text, shape `(len(texts),)`.
 
         Raises:
             TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if it is not fitted, or a text is empty.
+            ValueError: if the model is not fitted, or a text is empty.
         """
         rows = self._sent(texts)
         assert self.discriminator is not None
@@ -301,7 +304,7 @@ class Defended(Shown, TextClassifier):
         return {name: values[column] for (name, values), column in columns}
 
     def discriminator_accuracy(self, corpus: Corpus) -> dict[str, float]:
-        """Return the share of texts with an attribute that the discriminator predicts correctly.
+        """Return the share of texts for which the discriminator predicts an attribute correctly.
 
         It measures the defence against this discriminator, not the leakage of the vectors. A newly
         trained attacker (`text.inference.infer`) infers more.
@@ -310,12 +313,12 @@ class Defended(Shown, TextClassifier):
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            Name of the attribute -> share.
+            A dictionary from the name of an attribute to the share.
 
         Raises:
-            TypeError: if it is not a `Corpus`.
-            ValueError: if it lacks an attribute or has a value that training did not, or the model
-                is not fitted.
+            TypeError: if the argument is not a `Corpus`.
+            ValueError: if the corpus lacks an attribute or has a value that training did not have,
+                or the model is not fitted.
         """
         self.require_fitted("tells attributes")
         truth = codes_of(self.values, instance("corpus", corpus, Corpus))
@@ -345,7 +348,7 @@ class Defended(Shown, TextClassifier):
         return {**super().saved_modules, "discriminator": self.discriminator}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Make all modules."""
+        """Make all modules from a saved state."""
         super().restore(state)
         beside, name = read_mapping(state, "beside"), "beside in config.json"
         if tuple(beside) != self.attribute:
@@ -364,7 +367,7 @@ class Defended(Shown, TextClassifier):
 
     @property
     def hidden(self) -> str:
-        """The attributes, as they were given."""
+        """Attribute names as they were given, as text."""
         return repr(self.attribute[0] if len(self.attribute) == 1 else list(self.attribute))
 
     def __repr__(self) -> str:
@@ -398,7 +401,7 @@ class Defended(Shown, TextClassifier):
 
 
 class MinMaxOpponent(Opponent):
-    """The discriminator's loss with its sign turned."""
+    """Opponent whose penalty is the negative loss of the discriminator."""
 
     def against(self, rows: Any, batch: Any) -> Any:
         """Return ``-CE(b)``."""
@@ -409,14 +412,14 @@ class MinMaxOpponent(Opponent):
 class MinMaxAdversary(Defended):
     """Adversarial training: ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``.
 
-    D, a discriminator, and M, extractor and classifier, make a step each on every batch. For
-    several attributes CE(attribute) is their mean. It claims no epsilon; arguments, `fit`, and what
-    else holds of all defences: `Defended`.
+    D is a discriminator, and M consists of extractor and classifier. Each takes one step on every
+    batch. For several attributes, CE(attribute) is their mean. No epsilon is claimed. See
+    `Defended` for the arguments, `fit`, and common properties of all defences.
 
     Args:
-        dim: entries of a vector, or None for 32.
-        attribute: the name of an attribute of the corpus, or several.
-        strength: lambda in the paper, at least 0, or None for 1.
+        dim: dimension of a vector. Defaults to 32.
+        attribute: name of an attribute of the corpus, or several names.
+        strength: lambda in the paper, at least 0. Defaults to 1.
 
     Source:
         Li, Baldwin and Cohn (2018).
@@ -435,10 +438,10 @@ class MinMaxAdversary(Defended):
 
 
 class ComplementOpponent(Opponent):
-    """The discriminator's loss on what is not true."""
+    """Opponent whose penalty is the discriminator's loss on wrong values."""
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Return ``CE(not b)``: the other of two values; of more, the others in equal shares."""
+        """Return ``CE(not b)``, with equal weights for all wrong values of an attribute."""
         sizes, truth = self.discriminator.sizes, self.truth(rows, batch)
         wrong = [
             (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
@@ -451,17 +454,17 @@ class ComplementOpponent(Opponent):
 class AdversarialClassification(Defended):
     """Adversarial classification: the extractor lowers the discriminator's loss on *wrong* values.
 
-    ``L = CE(not b; D)``: after D's own step on the vectors the extractor makes one that lets D
-    take each text for the other value of the attribute. The paper has two values; of more, all
-    wrong ones are equally right here. Unlike the loss of `MinMaxAdversary` L is bounded from below,
-    and its gradient grows with D's certainty: large strengths cost accuracy. It claims no epsilon;
-    arguments, `fit`, and what else holds of all defences: `Defended`.
+    ``L = CE(not b; D)``. After a step of D on the vectors, the extractor takes a step that makes D
+    predict the other value of the attribute. The paper has two values. If there are more, all wrong
+    values get equal weights here. Unlike the loss of `MinMaxAdversary`, L is bounded from below,
+    and its gradient grows with D's certainty. Large strengths cost accuracy. No epsilon is claimed.
+    See `Defended` for the arguments, `fit`, and common properties of all defences.
 
     Args:
-        dim: entries of a vector, or None for 32.
-        attribute: the name of an attribute of the corpus, or several.
-        strength: at least 0, or None for 0.1. (The paper has 1, in steps of an optimiser of its
-            own.)
+        dim: dimension of a vector. Defaults to 32.
+        attribute: name of an attribute of the corpus, or several names.
+        strength: factor of L, at least 0. Defaults to 0.1. (The paper uses 1, in steps of a
+            separate optimiser.)
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.1, and their code.
@@ -476,7 +479,7 @@ class AdversarialClassification(Defended):
 
 
 class DecodingOpponent(Opponent):
-    """A decoder of the texts' words; the discriminator is trained but has no effect on the loss."""
+    """Opponent that decodes the words of a text; its discriminator does not affect the loss."""
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
@@ -485,7 +488,7 @@ class DecodingOpponent(Opponent):
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Make one step of the discriminator, and one of the decoder."""
+        """Take one training step of the discriminator, and one of the decoder."""
         super().step(rows, batch)
         descend_loss(self.loss(rows, batch), self.decoding)
 
@@ -498,13 +501,13 @@ class DecodingOpponent(Opponent):
         return -(logs / sizes[owner]).sum() / len(batch)
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Return the decoder's loss with its sign turned."""
+        """Return the negative loss of the decoder."""
         with freeze_weights(self.decoder):
             return -self.loss(rows, batch)
 
 
 def _select_frequent(units: Units) -> tuple[Units, int]:
-    """Select the frequent words of texts, number them anew, and return them with their number."""
+    """Return only the frequent words of texts, with new numbers, and the number of these words."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])
     kept = torch.argsort(counts, descending=True, stable=True)[:WORDS]
@@ -522,16 +525,16 @@ def _select_frequent(units: Units) -> tuple[Units, int]:
 class AdversarialGeneration(Defended):
     """Adversarial generation: the extractor raises the loss of a decoder of the text's words.
 
-    ``L = log p(words | r)``, the mean over the words of a text. The paper decodes letters with a
-    recurrent network; here a hidden layer of 128 gives each of the 2,000 most frequent words of the
-    training texts a probability, whatever their order. Attributes take no part: the discriminator
-    only looks on. It claims no epsilon; arguments, `fit`, and what else holds of all defences:
-    `Defended`.
+    ``L = log p(words | r)``, averaged over the words of a text. The paper decodes letters with a
+    recurrent network. Here a hidden layer of 128 predicts the probabilities of the 2,000 most
+    frequent words of the training texts, without their order. Attributes are not used: the
+    discriminator has no effect. No epsilon is claimed. See `Defended` for the arguments, `fit`, and
+    common properties of all defences.
 
     Args:
-        dim: entries of a vector, or None for 32.
-        attribute: the name of an attribute of the corpus, or several; to be looked at.
-        strength: at least 0, or None for 0.1.
+        dim: dimension of a vector. Defaults to 32.
+        attribute: name of an attribute of the corpus, or several names, only for the discriminator.
+        strength: factor of L, at least 0. Defaults to 0.1.
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.2.
@@ -546,15 +549,15 @@ class AdversarialGeneration(Defended):
 
 
 class DeclusteringOpponent(Opponent):
-    """Squared distances of pairs, weighed by how few attributes they share."""
+    """Opponent with a penalty of squared distances of pairs, weighted by different attributes."""
 
     def against(self, rows: Any, batch: Any) -> Any:
         """Compute ``(0.5 - l) |r - r'|^2``, averaged over the texts.
 
-        x' is another text of the batch.
+        r' is the vector of another text of the batch.
         """
         if len(batch) == 1:
-            # The last batch may be one text, which has no other.
+            # The last batch may consist of one text, without another text to compare.
             return rows.sum() * 0.0
         shift = int(self.rng.integers(1, len(batch)))
         codes = self.codes[batch]
@@ -563,18 +566,19 @@ class DeclusteringOpponent(Opponent):
 
 
 class Declustering(Defended):
-    """Declustering: texts of equal attributes are pushed apart, those of different ones together.
+    """Declustering: texts with equal attributes are moved apart, with different ones together.
 
-    ``L = (0.5 - l) |r - r'|^2``, with l the share of *equal* attributes of two texts: with one
-    attribute the weight is -1/2 for equal and 1/2 for different ones. (Taken for a distance, as a
-    study has it, l would turn the sign, and make the clusters that it is to prevent.) The second
-    text is another of the batch. There is no opponent: the discriminator only looks on. It claims
-    no epsilon; arguments, `fit`, and what else holds of all defences: `Defended`.
+    ``L = (0.5 - l) |r - r'|^2``, where l is the share of *equal* attributes of two texts. With one
+    attribute, the weight is -1/2 for equal and 1/2 for different values. (A study uses l as a
+    distance. This reverses the sign, and creates the clusters that it should prevent.) The second
+    text is another text of the batch. There is no opponent: the discriminator has no effect. No
+    epsilon is claimed. See `Defended` for the arguments, `fit`, and common properties of all
+    defences.
 
     Args:
-        dim: entries of a vector, or None for 32.
-        attribute: the name of an attribute of the corpus, or several.
-        strength: alpha in the paper, at least 0, or None for 1. (The paper has 0.1, for vectors of
+        dim: dimension of a vector. Defaults to 32.
+        attribute: name of an attribute of the corpus, or several names.
+        strength: alpha in the paper, at least 0. Defaults to 1. (The paper uses 0.1, for vectors of
             another scale.)
 
     Source:

@@ -1,9 +1,10 @@
-"""Attributes inferred from vectors of DPNR, as published and repaired, and of its baselines.
+"""Inference of attributes from vectors of DPNR, published and repaired, and of its baselines.
 
-The noise of the paper's code, one draw a row, is gone after a subtraction, whatever epsilon is
-claimed; that of the paper lets attributes through before it lets the main task through. Shown
-with each claim are the true epsilon, the corpus's largest pair, a naive attacker with the spread,
-one chosen on validation, and the certified bound.
+The noise in the paper's code is one draw per row. It can be removed by a subtraction, for any
+claimed epsilon. With the noise in the paper, attributes can be inferred before the main task
+becomes accurate. Each claim is shown with the true epsilon, the exact loss of the largest pair of
+the corpus, a naive attacker with its spread, an attacker chosen on validation texts, and the
+certified bound.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ NAME = "dpnr-table"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One figure of the paper.
+    """One published result of the paper.
 
     Args:
-        name: what the paper calls it.
-        system: the system here to compare with.
-        claim: the epsilon claimed, or None.
+        name: name of the system in the paper.
+        system: corresponding system here.
+        claim: claimed epsilon, or None.
         main: accuracy of the main task.
-        privacy: empirical privacy, 1 - F, or None where the paper has none.
+        privacy: empirical privacy, 1 - F, or None if the paper has no value.
     """
 
     name: str
@@ -64,7 +65,7 @@ FIGURES: Final = (
     Published("DPNR", "shared", 1.0, 0.7936),
     Published("DPNR", "shared", 5.0, 0.7959),
 )
-"""Tables 2 and 4 of Lyu, He and Li (2020)."""
+"""Results in tables 2 and 4 of Lyu, He and Li (2020)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,20 +73,21 @@ class Config(TextOptions):
     """Options of the experiment: the texts, the claims, and the size of an attack.
 
     Args:
-        trials: draws on each side of every audit.
-        seed: int in [0, 2**63); every system gets its own seed derived from it.
-        seeds: trainings of each system; their mean and spread are shown, or None for 1, or 5 if
-            `full`.
-        data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
-            makes texts up.
-        full: True to add MiniLM as encoder, twice the baselines, and all usual attackers.
-        quick: True for few made-up texts and few attackers: it shows no more than that it works.
-        device: where torch runs, such as "cpu".
-        levels: claims of the systems.
-        claims: claims that are audited on the largest pair.
-        texts: texts that are made up where there are no data, or None for 4,000, or 600 if `quick`.
-        dim: entries of the vectors of TF-IDF, or None for 768, or 64 for texts that are made up.
-        confidence: of each interval and bound by itself.
+        trials: draws per side of every audit.
+        seed: int in [0, 2**63). Every system gets a separate seed derived from it.
+        seeds: number of trainings of each system, of which mean and spread are shown. Defaults to
+            1, or to 5 with `full`.
+        data: folder of the corpora, with dpnr_ag/ag_data.txt in it, or that folder or file itself.
+            By default, texts are generated.
+        full: True to add MiniLM as encoder, twice as many baselines, and all usual attackers.
+        quick: True for few generated texts and few attackers. It only shows that the experiment
+            works.
+        device: torch device, such as "cpu".
+        levels: claimed epsilons of the systems.
+        claims: claimed epsilons that are audited on the largest pair.
+        texts: number of generated texts without `data`. Defaults to 4,000, or to 600 with `quick`.
+        dim: dimension of the TF-IDF vectors. Defaults to 768, or to 64 for generated texts.
+        confidence: probability that an interval or bound holds, for each separately.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -106,7 +108,7 @@ class Config(TextOptions):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields; made-up texts get shorter vectors."""
+        """Check the fields. Generated texts get shorter vectors."""
         TextOptions.__post_init__(self)
         if self.dim is None:
             object.__setattr__(self, "dim", 64 if self.data is None else 768)
@@ -118,23 +120,23 @@ class Config(TextOptions):
 
     @property
     def encoders(self) -> tuple[str, ...]:
-        """Names of the encoders that get noise."""
+        """Names of the encoders to which noise is added."""
         return ENCODERS[: 1 + self.full]
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The systems."""
+        """Systems of the experiment."""
         strengths = {"quick": (), "usual": (1.0,), "full": (0.3, 1.0)}[self.size]
         return attacks.list_systems(self.encoders, self.levels, strengths)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One system.
+    """Results of one system.
 
     Args:
-        case: which one.
-        runs: one for each seed.
+        case: the system.
+        runs: one run for each seed.
     """
 
     case: Case
@@ -142,11 +144,11 @@ class Row(Shown):
 
     @property
     def first(self) -> Run:
-        """The run of the first seed."""
+        """Run of the first seed."""
         return self.runs[0]
 
     def over(self, name: str) -> tuple[float, float]:
-        """Compute mean and standard deviation of a figure over the seeds; of one seed 0."""
+        """Compute mean and standard deviation of a value over the seeds (0 for one seed)."""
         return mean_and_sd(list(map(attrgetter(name), self.runs)))
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
@@ -160,7 +162,7 @@ class Row(Shown):
 
     @property
     def f1(self) -> tuple[float, float]:
-        """F1 of the chosen attacker on unseen texts, mean and standard deviation."""
+        """F1 of the chosen attacker on unseen texts, as mean and standard deviation."""
         return self.over("chosen.f1.value")
 
 
@@ -169,16 +171,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Train every system, attack it, and audit the claims on the largest pair.
 
     Args:
-        config: what to measure.
-        threads: checked only: one is used, so that sums keep their order.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: checked but not used. One thread is used, so that sums keep their order.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a row for each system.
+        The result, one row for each system.
 
     Raises:
-        ModuleNotFoundError: without torch or scikit-learn; it says what to install.
-        FileNotFoundError: if the data are not there.
+        ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
+            it.
+        FileNotFoundError: if the data are missing.
         ValueError: if the device is missing, or a file is malformed.
         KeyboardInterrupt: on Ctrl-C before anything was measured.
 
@@ -203,7 +207,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _run_job(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
-    """Audit a claim, or train a system for one of the seeds and attack it."""
+    """Audit a claim, or train a system with one of the seeds and attack it."""
     if number is None:
         key = f"claim/{case.encoder}/{case.system}/{case.claim}"
         return attacks.audit_claim(case, made, cell_seed(config.seed, key), config)
@@ -213,13 +217,13 @@ def _run_job(config: Config, made: Material, case: Case, number: int | None = No
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The systems, and the audits of their claims.
+    """Results of the systems, and of the audits of their claims.
 
     Args:
-        config: the options of the run.
-        facts: of the texts.
-        rows: one for each system.
-        claims: audits on the largest pair.
+        config: options of the run.
+        facts: facts about the texts.
+        rows: one row for each system.
+        claims: results of the audits on the largest pair.
     """
 
     facts: Facts
@@ -232,7 +236,7 @@ class Result(Tabled[Config]):
         return [(row.case.claim, row) for row in rows if row.case.claim is not None]
 
     def table(self) -> str:
-        """Return the figures as text: task, attackers, audits, and the paper's figures."""
+        """Return task, attackers, audits, and the paper's results as text."""
         several = len(self.config.encoders) > 1
         own = [row for row in self.rows if row.first.discriminator is not None]
         return self.join_parts(
@@ -437,7 +441,7 @@ def _compare_with_paper(result: Result, published: Published) -> tuple[str, ...]
         main, here = f"{result.facts.majority[0]:.3f}", f"{1.0 - result.facts.always[0]:.3f}"
     for row in result.rows:
         case = row.case
-        # The paper's adversary has a strength, and nothing else has one.
+        # The paper's adversary has a strength. No other system of the paper has one.
         key = published.system, published.claim, published.system == "MinMaxAdversary"
         if (case.system, case.claim, bool(case.strength)) != key:
             continue

@@ -1,4 +1,4 @@
-"""Leakage of words from their vectors to an attacker who trains other vectors (word2vec)."""
+"""Leakage of words from their word2vec vectors to an attacker who trains other vectors."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

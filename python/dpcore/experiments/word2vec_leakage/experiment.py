@@ -1,9 +1,10 @@
-"""Leakage of words from their vectors to an attacker who trains other vectors (word2vec).
+"""Leakage of words from their word2vec vectors to an attacker who trains other vectors.
 
-Two halves of a corpus, an embedding of each by word2vec: is a private word among the attacker's
-nearest words? It is where both start each word at one place, as gensim did up to 3.8, and hardly
-is from the start of today's gensim; a few hundred known words, the anchors, make up for it. Noise
-on the vectors is shown with the epsilon that it is said to give, and with the true one.
+A corpus is split into two halves, and word2vec learns an embedding from each. The question is if a
+private word is among the attacker's words nearest to its vector. This is often the case if both
+embeddings start each word at the same place, as in gensim up to version 3.8. It is rare with the
+start of current gensim versions, but a few hundred known words, the anchors, compensate for this.
+Noise on the vectors is shown with the claimed and with the true epsilon.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .leakage import Leakage
 NAME = "word2vec-leakage"
 
 SENTENCES: Final = 118_964
-"""So many there are: of a part of them the figures would be others."""
+"""Number of sentences of the earlier results. Results for a part of them would differ."""
 
 SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "hashed", 0): (".169", ".259"),
@@ -49,7 +50,7 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
 """Top-1 and top-5 of a single run: 1,496 held-out words, the attacker's vocabulary 3,537."""
 
 STUDY: Final = (".24", ".33")
-"""Figures of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""
+"""Results of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""
 
 
 STARTS: Final = {
@@ -57,16 +58,17 @@ STARTS: Final = {
     "same": "gensim 4, same seed",
     "other": "gensim 4, other seed",
 }
-"""Starts of the vectors of victim and attacker, and their titles."""
+"""Starts of the vectors of victim and attacker, with their titles."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
-"""Overlap of the halves."""
+"""Overlap of the two halves, by name."""
 
 ANCHORED: Final = 500
-"""The number of anchors in the tables; fewer where there are not as many."""
+"""Number of anchors in the tables, or fewer if there are not as many."""
 
 DROPPED: Final = 3
-"""Directions that are dropped in one row of the tables: without them the start stands out."""
+"""Number of directions that are dropped in one row of the tables. Without them, the start of a word
+is more visible."""
 
 _MAX_GENERATED_TEXTS: Final = 40_000
 _MIN_SENTENCES: Final = 1000
@@ -81,17 +83,20 @@ class Config(SeededSettings):
     """Options of the experiment: the sentences, and the knowledge of the attacker.
 
     Args:
-        trials: sentences that are used, at most: both halves together; at least 1,000. Without
-            `data` so many are made up, at most 40,000.
-        seed: int in [0, 2**63); halves, embeddings, anchors and noise get their own from it.
-        seeds: runs; their mean and spread are shown, or None for 5, or 10 if `full`.
-        data: the folder of the corpora, with leakage/spa-eng.zip in it, or a file of one's own
-            texts that `dpcore.text.read` reads. None makes sentences up.
-        full: True to repeat it with half and with a quarter of the sentences, with more seeds.
-        anchors: numbers of words that the attacker knows; those above two thirds of the common
+        trials: largest number of sentences in both halves together, at least 1,000. Without `data`,
+            this number of sentences is generated, up to 40,000.
+        seed: int in [0, 2**63). Halves, embeddings, anchors and noise get separate seeds derived
+            from it.
+        seeds: number of runs, of which mean and spread are shown. Defaults to 5, or to 10 with
+            `full`.
+        data: folder of the corpora, with leakage/spa-eng.zip in it, or a file of custom texts that
+            `dpcore.text.read` can read. By default, sentences are generated.
+        full: True to repeat the experiment with half and with a quarter of the sentences, with more
+            seeds.
+        anchors: numbers of words that the attacker knows. Numbers above two thirds of the common
             words are left out.
-        epsilons: claims of the noise.
-        confidence: of each interval by itself.
+        epsilons: claimed epsilons of the noise.
+        confidence: probability that an interval holds, for each interval separately.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -113,7 +118,7 @@ class Config(SeededSettings):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields; the attack without anchors is always made."""
+        """Check the fields. The attack without anchors is always included."""
         SeededSettings.__post_init__(self)
         object.__setattr__(self, "anchors", tuple(sorted({0, *self.anchors})))
 
@@ -126,10 +131,10 @@ class Cell(Shown):
         start: a key of `STARTS`.
         halves: a key of `HALVES`.
         size: share of the sentences that was used.
-        number: of the run, from 0.
+        number: number of the run, from 0.
         held_out: True if the words are the held-out ones of that run, False for all words of the
             victim.
-        found: what was found.
+        found: result of the attack.
     """
 
     start: str
@@ -141,31 +146,33 @@ class Cell(Shown):
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """All but the number of the run."""
+        """All settings except for the number of the run."""
         how = self.found.anchors, self.found.claimed, self.found.centred, self.found.dropped
         return self.start, self.halves, self.size, self.held_out, *how
 
 
 @time_run("gensim.models")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Embed the halves and attack.
+    """Train embeddings of the halves and run the attacks.
 
     Args:
-        config: which sentences, and what the attacker knows.
-        threads: checked and not used: one worker trains, so that it repeats.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: checked but not used, because a single worker trains, so that results can be
+            repeated.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
     Returns:
-        The result, a cell for each attack.
+        The result, one cell for each attack.
 
     Raises:
-        ModuleNotFoundError: without gensim; it says what to install.
-        FileNotFoundError: if the folder has no such file.
-        ValueError: if too few sentences differ.
-        KeyboardInterrupt: on Ctrl-C before anything was found.
+        ModuleNotFoundError: if gensim is missing. The message states how to install it.
+        FileNotFoundError: if the folder lacks a file.
+        ValueError: if there are too few different sentences.
+        KeyboardInterrupt: on Ctrl-C before the first result.
 
     Source:
-        The attack of a study of DPNR (Lyu, He and Li, 2020), with the controls that it lacks.
+        The attack of a study of DPNR (Lyu, He and Li, 2020), with added controls.
 
     Example:
         >>> from importlib.util import find_spec
@@ -176,7 +183,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     corpus = _read_sentences(config)
     sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
     jobs = list(product(sizes, range(config.seeds), STARTS))
-    # Three starts in turn share their texts.
+    # Three consecutive jobs, one per start, share their texts.
     parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
     work, size = partial(_attack_from_start, config, parts), lambda job: round(100 * job[0])
     done, ended = run_jobs("word2vec leakage", jobs, work, progress, size=size)
@@ -194,13 +201,13 @@ def _read_sentences(config: Config) -> Corpus:
 
 
 def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
-    """Split the corpus: the victim's half, and the attacker's half for each overlap."""
+    """Split the corpus into the victim's half, and the attacker's half for each overlap."""
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
     texts = [corpus.texts[row] for row in order]
     halves = {}
     for name, overlap in HALVES.items():
-        # The first half is the same whatever they have in common.
+        # The first half is the same for every overlap.
         halves["victim"], halves[name] = leakage.split_in_halves(texts, overlap=overlap, rng=seed)
     return halves
 
@@ -226,8 +233,8 @@ def _run_attacks(
 ) -> list[Cell]:
     """Run all attacks on one pair of embeddings.
 
-    They are with and without anchors on held-out words, without anchors on all words, and on
-    noisy vectors.
+    The attacks use held-out words with and without anchors, all words without anchors, and noisy
+    vectors.
     """
     size, number, start = job
     _, common = leakage.draw_anchors(victim, attacker, anchors=0, rng=seed)
@@ -249,7 +256,7 @@ def _run_attacks(
         cells.append(cell(victim, None, 0))
     for level in config.epsilons if (size, name) == (1.0, "disjoint") else ():
         side = leakage.add_noise(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
-        # Without anchors and from another start there is nothing to hide.
+        # Without anchors and with another start, the attack finds too few words to study noise.
         if start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
         if anchored := shown_anchors(numbers):
@@ -258,17 +265,17 @@ def _run_attacks(
 
 
 def shown_anchors(numbers: Sequence[int]) -> int:
-    """Return the number of anchors that the tables show next to 0 anchors."""
+    """Return the number of anchors in the rows of the tables with anchors."""
     return max(number for number in numbers if number <= ANCHORED)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Shares of words found, attack by attack.
+    """Shares of words found, by attack.
 
     Args:
-        config: the options of the run.
-        corpus: where the sentences are from.
+        config: options of the run.
+        corpus: source of the sentences.
         cells: the attacks.
     """
 
@@ -280,12 +287,12 @@ class Result(Tabled[Config]):
         held_out: bool = True, epsilon: float | None = None, centred: bool = False,
         dropped: int = 0,
     ) -> tuple[Leakage, ...]:  # fmt: skip
-        """Return the attacks of a kind, one for each run; empty if there are none."""
+        """Return the attacks of a kind, one per run; empty if there are none."""
         kind = start, halves, size, held_out, anchors, epsilon, centred, dropped
         return tuple(cell.found for cell in self.cells if cell.kind == kind)
 
     def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:
-        """Return the mean share of words found over the runs; the keywords are those of `found`.
+        """Return the mean share of words found over the runs, with the keywords of `found`.
 
         Raises:
             ValueError: if there is no such attack.
@@ -297,7 +304,7 @@ class Result(Tabled[Config]):
 
     @property
     def anchors(self) -> tuple[int, ...]:
-        """The numbers of anchors that there were words for in every run of all sentences."""
+        """Numbers of anchors for which every run of all sentences had enough words."""
         cells = [
             cell
             for cell in self.cells
@@ -309,11 +316,11 @@ class Result(Tabled[Config]):
 
     @property
     def anchored(self) -> int:
-        """The number of anchors that the tables show next to 0 anchors."""
+        """Number of anchors in the rows of the tables with anchors."""
         return shown_anchors(self.anchors)
 
     def table(self) -> str:
-        """Return the figures as text, with those of others on the same sentences."""
+        """Return the results as text, with earlier results on the same sentences."""
         earlier = (
             "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
             "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
@@ -335,7 +342,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the words found against the number of anchors, and against the noise.
+        """Draw the share of words found against the number of anchors, and against the noise.
 
         Returns:
             A matplotlib figure.
@@ -357,7 +364,7 @@ Found = Sequence[Leakage]
 
 
 def real_sentences(result: Result) -> bool:
-    """Return True if the sentences are those of the earlier figures, all of them."""
+    """Return True if all sentences of the earlier results were used."""
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
 
 
@@ -398,7 +405,7 @@ def _format_main(result: Result) -> str:
     rows = [[*head, "single", "study"] if compared else head]
     for name in HALVES:
         cases = [(start, n, True, 0) for n in (0, result.anchored) for start in STARTS]
-        # The start alone: neither anchors nor what all vectors share.
+        # These cases test only the start: without anchors and without common directions.
         cases += [(start, 0, True, DROPPED) for start in STARTS]
         for start, anchors, held_out, drop in [*dict.fromkeys(cases), ("hashed", 0, False, 0)]:
             leaks = result.found(start, anchors, halves=name, held_out=held_out, dropped=drop)
@@ -418,13 +425,13 @@ def _format_main(result: Result) -> str:
 
 
 def format_share_mean_sd(leaks: Found, topn: int) -> str:
-    """Format mean and standard deviation over the runs; of one run the share."""
+    """Format mean and standard deviation over the runs, or the share of a single run."""
     mean, sd = mean_and_sd([leak.share(topn).value for leak in leaks])
     return f"{mean:.3f} +- {sd:.3f}" if len(leaks) > 1 else f"{mean:.3f}"
 
 
 def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
-    """Format the figures of others, with a star if no run's interval holds one."""
+    """Format earlier results, with a star if they lie in no run's interval."""
     if figures is None:
         return "-"
     return " / ".join(
@@ -434,7 +441,7 @@ def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
 
 
 def is_reproduced(leaks: Found, topn: int, value: str) -> bool:
-    """Return True if a figure, within its rounding, lies in the interval of some run."""
+    """Return True if a value, up to its rounding, lies in the interval of some run."""
     half = 0.5 * 10.0 ** -(len(value) - 1)
     shares = [leak.share(topn) for leak in leaks]
     return any(s.low - half <= float(value) <= s.high + half for s in shares)
@@ -507,7 +514,7 @@ _RANK_STYLES: Final = {1: "-", 5: "--"}
 def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     for start, colour in _START_COLOURS.items():
         for topn, style in _RANK_STYLES.items():
-            # Without anchors nothing is turned: another attack, so no line leads there.
+            # Without anchors there is no rotation. It is another attack, so no line connects them.
             for numbers in ([0], [n for n in result.anchors if n]):
                 leaks = [result.found(start, n) for n in numbers]
                 shares = [[leak.share(topn).value for leak in runs] for runs in leaks]
@@ -515,7 +522,7 @@ def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     for share, style in zip(result.cells[0].found.chance, _RANK_STYLES.values(), strict=True):
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
-    # Neighbours nearer than a factor of two leave no space for both labels.
+    # Neighbours that differ by less than a factor of two have no space for both labels.
     pairs = zip(result.anchors, [*result.anchors[1:], math.inf], strict=True)
     shown = [n for n, after in pairs if after >= 2 * n]
     axes.set_xticks(shown, [f"{n:,}" if n else "none" for n in shown])
@@ -546,7 +553,7 @@ def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
 def _draw_shares_line(
     axes: drawing.Axes, x: list[Any], shares: list[list[float]], colour: str, style: str
 ) -> None:
-    # After Ctrl-C some starts have no runs.
+    # After Ctrl-C, some starts have no runs.
     there = [
         (place, *mean_and_sd(values)) for place, values in zip(x, shares, strict=True) if values
     ]

@@ -1,7 +1,7 @@
-"""Leakage of words from word2vec vectors: the training, the noise and the attack.
+"""Leakage of words from word2vec vectors: training, noise and attack.
 
-Two halves of a corpus, vectors of the words of each, noise on one of them, and the attack: which of
-the attacker's words lie nearest to a private vector.
+A corpus is split into two halves, and vectors of words are learnt from each. Noise may be added to
+the victim's vectors. The attack finds the attacker's words nearest to a private vector.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ __all__ = [
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
-"""Starts of vectors: gensim's own random numbers, or those that hash word and seed."""
+"""Starts of vectors: gensim's own random numbers, or numbers from a hash of word and seed."""
 
 _COSINES_PER_BLOCK: Final = 2**23
-"""Cosines at a time: 64 MiB."""
+"""Number of cosines in a block (64 MiB)."""
 
 
 @suggest_arguments
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split a corpus in two halves at random, disjoint or with a common part.
+    """Split a corpus into two random halves, disjoint or with a common part.
 
-    Texts of the same words count once, so that disjoint halves have no text in common; those
-    without a word are left out. For one seed the first half is the same whatever the overlap.
-    (Two samples of 50 % each, drawn without regard to each other, have half of each in common.)
+    Texts with equal words count once, so disjoint halves have no text in common. Texts without a
+    word are left out. For a given seed, the first half is the same for every overlap. (Two
+    independent samples of 50 % have an overlap of a half.)
 
     Args:
-        texts: a list of strings, or a `Corpus`, whose split does not matter.
-        overlap: share of each half that is in the other one, too, in [0, 1].
+        texts: a list of strings, or a `Corpus`, whose split is ignored.
+        overlap: share of each half that is also in the other half, in [0, 1].
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
-        tokenise: from a text to its words.
+        tokenise: function from a text to its words.
 
     Returns:
-        The texts of the first half and those of the second, as many.
+        The texts of the first half and the texts of the second half, equally many.
 
     Raises:
-        TypeError: if `texts` is not a list of strings or `overlap` no number.
-        ValueError: if fewer than two texts differ, or `overlap` is out of range.
+        TypeError: if `texts` is not a list of strings or `overlap` is not a number.
+        ValueError: if there are fewer than two different texts, or `overlap` is out of range.
 
     Example:
         >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], rng=1)
@@ -106,34 +106,34 @@ def train_word2vec(
 ) -> Embedding:
     """Learn vectors of words from texts by gensim's Word2Vec (CBOW).
 
-    One worker trains, so that a second run repeats the first bit by bit on the same machine. Up to
-    version 3.8 gensim drew the first vector of a word from a generator seeded by the hash of word
-    and seed: two models with one seed start a word at one place, whatever else they read. Today
-    it starts at random numbers in the order of the vocabulary. ``"hashed"`` brings the former
-    back, by a fixed hash: Python's own is salted anew in each process.
+    One worker trains, so that a second run gives the same bits on the same machine. Up to version
+    3.8, gensim drew the first vector of a word from a generator that was seeded by a hash of word
+    and seed. Thus two models with the same seed start a word at the same place, for any texts.
+    Current versions start with random numbers in the order of the vocabulary. ``"hashed"`` restores
+    the earlier start with a fixed hash, because Python's own hash differs in each process.
 
     Args:
         texts: a list of strings, or a `Corpus`, whose train part is read.
-        start: "own" (today's gensim) or "hashed" (as gensim 3.8: in [-.5/dim, .5/dim)).
-        seed: of the start, the negative words and the down-sampling, in [0, 2**32).
-        dim: numbers in a vector.
-        window: words to either side that count as context, at most.
-        min_count: words that occur less often have no vector.
-        epochs: how often the texts are read.
-        negative: words drawn against each right one.
-        tokenise: from a text to its words.
-        progress: a bar: True, False or None (where somebody is looking).
+        start: "own" (current gensim) or "hashed" (as gensim 3.8: in [-.5/dim, .5/dim)).
+        seed: seed of the start, the negative words and the down-sampling, in [0, 2**32).
+        dim: number of entries of a vector.
+        window: largest number of words on each side that count as context.
+        min_count: smallest number of occurrences of a word with a vector.
+        epochs: number of passes over the texts.
+        negative: number of negative words drawn for each positive word.
+        tokenise: function from a text to its words.
+        progress: True to show a progress bar, None for an interactive terminal only.
 
     Returns:
-        The embedding, the most frequent word first.
+        The embedding, with the most frequent word first.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a number is out of range, or fewer than two words occur `min_count` times.
-        ModuleNotFoundError: without gensim; it says what to install.
+        ModuleNotFoundError: if gensim is missing. The message states how to install it.
 
     Source:
-        Mikolov et al. (2013); gensim 3.8.3, `Word2Vec.seeded_vector`, for the hashed start.
+        Mikolov et al. (2013). For the hashed start: gensim 3.8.3, `Word2Vec.seeded_vector`.
 
     Example:
         >>> from importlib.util import find_spec
@@ -169,10 +169,10 @@ def _hash_to_start(word: str, seed: int, dim: int) -> Floats:
 
 
 def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> None:
-    """Train on a thread, where no interrupt can fall between two steps of gensim's queues.
+    """Train on a separate thread, so that an interrupt cannot fall into gensim's queues.
 
-    In this thread one would leave gensim's own threads waiting for ever, and can release a lock
-    that one of them holds.
+    In the main thread, an interrupt would leave gensim's own threads waiting forever. It could also
+    release a lock that one of them holds.
     """
     stop = require_module("gensim.models.callbacks", "train_word2vec").CallbackAny2Vec()
     stop.on_epoch_end = watched.end_epoch
@@ -191,7 +191,7 @@ def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> N
     thread = threading.Thread(target=train, name="word2vec", daemon=True)
     try:
         thread.start()
-        # A lock alone, nothing in steps; without a timeout nothing interrupts it on Windows.
+        # Only a lock is used. The timeout is needed, because Windows cannot interrupt without it.
         while not running.acquire(timeout=0.1):
             pass
     except KeyboardInterrupt:
@@ -204,7 +204,7 @@ def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> N
 
 
 class _WatchedSentences:
-    """Sentences that move a bar whenever they are read, until they are stopped."""
+    """Sentences that advance a progress bar when they are read, and that can be stopped."""
 
     _STEP: Final = 1000
 
@@ -213,7 +213,7 @@ class _WatchedSentences:
         self.sentences, self._bar = sentences, bar
 
     def end_epoch(self, _: Any) -> None:
-        """Raise after a stop, so that no epoch follows."""
+        """Raise after a stop, so that no further epoch starts."""
         if self.stopped:
             raise KeyboardInterrupt
 
@@ -234,17 +234,17 @@ def add_noise(
     scale: Literal["published", "sound"] = "published",
     rng: Rng = None,
 ) -> Embedding:
-    """Scale the vectors of an embedding to [0, 1] each, and add Laplace noise.
+    """Scale each vector of an embedding to [0, 1], and add Laplace noise.
 
-    ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry, with b = 1/epsilon as
-    published: that is epsilon for an entry, and dim times as much for a vector. Covers one release
-    of the vector of one word, for any two vectors; not the texts that the vectors were learnt
-    from.
+    ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry. With the published b =
+    1/epsilon, each entry has loss epsilon, and a vector has dim times as much. The claim covers one
+    release of the vector of one word, for any two vectors. It does not cover the texts from which
+    the vectors were learnt.
 
     Args:
         embedding: an `Embedding` without noise.
-        epsilon: the claim, above 0.
-        scale: "published" (b = 1/epsilon) or "sound" (b = dim/epsilon, which keeps the claim).
+        epsilon: claimed epsilon, above 0.
+        scale: "published" (b = 1/epsilon) or "sound" (b = dim/epsilon, for which the claim holds).
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
@@ -252,7 +252,7 @@ def add_noise(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `epsilon` is not above 0, a vector is constant, or has noise already.
+        ValueError: if `epsilon` is not above 0, a vector is constant, or the embedding has noise.
 
     Source:
         Lyu, He and Li (2020), algorithm 2, word by word.
@@ -269,7 +269,7 @@ def add_noise(
     with errors.part_of("embedding"):
         rows = MinMax()(clean.vectors)
     domain = MinMax().range(clean.dim)
-    # What is published takes the largest change of one entry for that of the whole vector.
+    # The published scale uses the largest change of one entry for that of the whole vector.
     errors.choice("scale", scale, ("published", "sound"))
     norm: Norm = "linf" if scale == "published" else "l1"
     noise = Laplace(laplace(epsilon, sensitivity(domain, norm).value))
@@ -279,23 +279,23 @@ def add_noise(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Leakage(Record):
-    """Counts of private words that are among the attacker's nearest.
+    """Counts of private words that are among the attacker's nearest words.
 
-    An interval is that of a share of words drawn at random, only for these two embeddings; other
+    An interval is for the share of randomly drawn words with these two embeddings only. Other
     embeddings of the same texts differ by more (see their spread over seeds).
 
     Attributes:
-        words: how many private words were looked for.
-        unknown: how many of them the attacker has no vector for; they count as not found.
-        vocabulary: words of the attacker, V.
-        anchors: words that the attacker knew before.
+        words: number of private words that were searched for.
+        unknown: number of them for which the attacker has no vector. They count as not found.
+        vocabulary: number of words of the attacker, V.
+        anchors: number of words that the attacker knew before.
         topn: numbers of nearest words.
-        hits: of each of them, the private words that were found.
+        hits: for each of these numbers, the number of private words that were found.
         centred: True if the mean of each vector was subtracted first.
-        dropped: how many leading directions of each embedding were removed first.
-        claimed: the epsilon that noise on the victim's vectors is said to give, None without.
-        true: what it gives for any two words.
-        confidence: of each interval by itself.
+        dropped: number of leading directions of each embedding that were removed first.
+        claimed: claimed epsilon of noise on the victim's vectors, or None without noise.
+        true: true epsilon of this noise for any two words.
+        confidence: probability that an interval holds, for each interval separately.
     """
 
     words: int
@@ -312,13 +312,13 @@ class Leakage(Record):
 
     @property
     def shares(self) -> tuple[Measured, ...]:
-        """The share of words found, for each of `topn`, with exact limits."""
+        """Share of words found for each of `topn`, with exact limits."""
         n, tail, how = self.words, (1.0 - self.confidence) / 2.0, "Clopper-Pearson"
         return tuple(Measured(hit / n, *limits(hit, n, tail), how) for hit in self.hits)
 
     @property
     def chance(self) -> tuple[float, ...]:
-        """Share that guessing finds: ``topn / V`` for each of `topn`."""
+        """Share of words found by guessing: ``topn / V`` for each of `topn`."""
         return tuple(number / self.vocabulary for number in self.topn)
 
     def share(self, topn: int = 1) -> Measured:
@@ -331,7 +331,7 @@ class Leakage(Record):
         return self.shares[shown.index(errors.choice("topn", str(topn), shown))]
 
     def __repr__(self) -> str:
-        """Return one line with the shares."""
+        """Return the shares on one line."""
         shares = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
         return f"<Leakage of {self.words:,} words: {shares}, {self.anchors:,} anchors>"
 
@@ -352,10 +352,10 @@ class Leakage(Record):
 
 
 def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
-    """Return the words that all embeddings have, in the order of the first.
+    """Return the words that all embeddings have, in the order of the first embedding.
 
     Raises:
-        TypeError: if one is not a `Embedding`.
+        TypeError: if an argument is not an `Embedding`.
         ValueError: if they have no word in common.
     """
     for name, embedding in (
@@ -376,15 +376,15 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Draw anchors from the common words; the others are held out.
+    """Draw anchors from the common words; the other common words are held out.
 
     To compare numbers of anchors, use the first 10, 100, ... of them, always with these held-out
-    words: rates on whatever words are left over would be those of other words each time.
+    words. Otherwise each number of anchors would be tested on different words.
 
     Args:
-        victim: the `Embedding` whose words are private.
-        *attackers: every `Embedding` that is to be used against it.
-        anchors: the largest number of words that the attacker knows before.
+        victim: the `Embedding` with private words.
+        *attackers: all `Embedding` objects that will be used against it.
+        anchors: largest number of words that the attacker knows before.
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
@@ -424,38 +424,40 @@ def attack_embedding(
 ) -> Leakage:
     """Count the private words that are among the attacker's words nearest to their vectors.
 
-    Nearest by the cosine; a word that ties with another one comes last. Two embeddings that were
-    learnt apart differ by a rotation, which a few known words settle: with `anchors` the victim's
-    vectors are first turned by the orthogonal matrix that brings theirs closest to the
-    attacker's, ``argmin_R ||V R - A||``, rows scaled to length 1. Directions that fewer anchors
-    than dimensions leave open are not compared.
+    Nearness is measured by the cosine. In a tie with another word, the true word is ranked last.
+    Two separately learnt embeddings differ by a rotation, which can be estimated from a few known
+    words. With `anchors`, the victim's vectors are first rotated by the orthogonal matrix that
+    brings the anchors closest to the attacker's vectors, ``argmin_R ||V R - A||``, with rows scaled
+    to length 1. If there are fewer anchors than dimensions, some directions are undetermined. These
+    directions are not compared.
 
     Args:
-        victim: the `Embedding` that is attacked (`Embedding.of` makes one of gensim's vectors).
+        victim: the `Embedding` that is attacked (`Embedding.of` converts vectors of gensim).
         attacker: the attacker's own `Embedding`, of the same dimension.
-        words: private words to look for. Defaults to all of the victim's that are not anchors.
-            Words that the attacker lacks count as not found.
+        words: private words to search for. Defaults to all of the victim's words that are not
+            anchors. Words that the attacker lacks count as not found.
         anchors: words whose vectors the attacker knows in both embeddings; () omits the rotation.
-        topn: how many nearest words count, one number or several.
-        centre: True to subtract from each vector the mean of its entries: what min-max shifted.
-        drop: how many leading principal directions of each embedding, and its mean vector, are
-            removed first, 0 or more. The vectors of all words share them, and where few
-            texts were read they hide what is a word's own: its start above all.
-        confidence: of each interval by itself.
-        progress: a bar: True, False or None (where somebody is looking).
+        topn: numbers of nearest words that count, one number or several.
+        centre: True to subtract from each vector the mean of its entries, which min-max scaling
+            shifts.
+        drop: number of leading principal directions of each embedding that are removed first,
+            together with its mean vector. The vectors of all words share them. If few texts were
+            read, they hide the individual part of a word's vector, in particular its start.
+        confidence: probability that an interval holds, for each interval separately.
+        progress: True to show a progress bar, None for an interactive terminal only.
 
     Returns:
         The `Leakage`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the dimensions differ, no words are common, a word or an anchor is unknown
-            or given twice, a word is an anchor, `topn` is below 1 or above the attacker's number
-            of words, `drop` not below the dimension, or a vector is zero.
+        ValueError: if the dimensions differ, there are no common words, a word or an anchor is
+            unknown or given twice, a word is an anchor, `topn` is below 1 or above the attacker's
+            number of words, `drop` is not below the dimension, or a vector is zero.
 
     Source:
-        A study of DPNR (Lyu, He and Li, 2020), which tries it without anchors; Schoenemann (1966)
-        for the rotation; Mu and Viswanath (2018) for what is dropped.
+        A study of DPNR (Lyu, He and Li, 2020), which uses no anchors. Schoenemann (1966) for the
+        rotation. Mu and Viswanath (2018) for the dropped directions.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -479,7 +481,7 @@ def attack_embedding(
     there = np.array([attacker.rows.get(word, -1) for word in chosen])
     from threadpoolctl import threadpool_limits
 
-    # One thread: the same bits for every number of cores, and a small SVD takes 3 ms, not 360.
+    # One thread gives the same bits for every number of cores. A small SVD takes 3 ms, not 360.
     with threadpool_limits(1):
         if drop:
             victim, attacker = _drop_directions(victim, drop), _drop_directions(attacker, drop)
@@ -545,7 +547,7 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
     """Return the vectors of some words, scaled to length 1."""
     chosen = list(words)
     rows: Floats = embedding.vectors[[embedding.rows[word] for word in chosen]]
-    # The largest entry first: squares of what is left neither overflow nor vanish.
+    # Rows are divided by their largest entry, so squares neither overflow nor underflow.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(largest == 0.0, 1.0, largest)
     constant = rows.min(axis=1) == rows.max(axis=1) if flat else largest[:, 0] == 0.0
@@ -561,10 +563,10 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
 def _find_rotation(
     victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], flat: bool
 ) -> Floats:
-    """Find the orthogonal matrix of Procrustes, on the directions that the anchors determine.
+    """Compute the orthogonal matrix of Procrustes, on the directions that the anchors determine.
 
-    ``U V'`` from the singular values ``A' B = U S V'``. Fewer anchors than dimensions leave some
-    singular values at zero and their directions to rounding: those are left out.
+    It is ``U V'`` from the singular value decomposition ``A' B = U S V'``. With fewer anchors than
+    dimensions, some singular values are zero up to rounding. Their directions are left out.
     """
     mine = _scale_rows("victim", victim, anchors, flat)
     theirs = _scale_rows("attacker", attacker, anchors, flat)
@@ -574,7 +576,7 @@ def _find_rotation(
 
 
 def _rank_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
-    """Count the attacker's words that are at least as near as the right one, itself included."""
+    """Count the attacker's words that are at least as near as the true word, including itself."""
     step = max(1, _COSINES_PER_BLOCK // len(theirs))
     ranks = np.zeros(len(mine), dtype=np.int64)
     with Progress("nearest words", len(mine), progress) as bar:
