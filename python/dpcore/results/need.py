@@ -89,7 +89,7 @@ def trials_needed(audit: Audit) -> int | None:
 
     Returns:
         The number of trials, rounded up to two digits, or None if 10**16 are not enough (10**18 if
-            the event never happened on the other side).
+        the event never happened on the other side).
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))

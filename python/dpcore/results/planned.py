@@ -98,7 +98,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
         Returns:
             The probability. With more than 2048 different counts it is a lower limit, too small by
-                less than .0005.
+            less than .0005.
 
         Raises:
             TypeError: if `size` is not a number.
@@ -162,9 +162,9 @@ class Plan(Result, word="dpcore.plan/1"):
         """Largest epsilon that the planned audit could certify.
 
         For trials, the event is assumed to happen as often as expected on one side and never on the
-        other. The value is ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))`` with alpha = 1 -
-        confidence, per unit of `distance` when delta is 0. For guesses, all of them are assumed to
-        be right.
+        other. The value is ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))`` with
+        alpha = 1 - confidence, per unit of `distance` when delta is 0. For guesses, all of them are
+        assumed to be right.
         """
         if self.guesses is not None:
             assert self.canaries is not None
