@@ -289,7 +289,7 @@ class Sequence:
 
     @property
     def _sought(self) -> Claim | None:
-        """The curve until its tangent is chosen, then None, because later events test that tangent."""
+        """The curve until its tangent is chosen, then None: later events test that tangent."""
         claim = self.request.claim
         return claim if isinstance(claim, Claim) and self.tangent is None else None
 

@@ -178,7 +178,7 @@ def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
 
 
 def _find_time_type(rows: Array) -> Any:
-    """Return the numpy time type of all rows, if the rows are objects and all have it; else None."""
+    """Return the numpy time type of rows that are objects, if all have it; else None."""
     if rows.dtype != object or rows.ndim != 1:
         return None
     types = {row.dtype if isinstance(row, _TIMES) else None for row in rows}
