@@ -113,15 +113,16 @@ class SketchScores:
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
-    """Draw the first outputs that choose among scores, at most `most` per side."""
+    """Draw the first outputs for the choice among scores, at most `most` per side."""
     return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
 
 
 def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
     """Draw the outputs that are missing after an enlargement; keep the outputs drawn before.
 
-    This continues with the next block, and only if all outputs of the split are kept. Within a
-    block, the generator would have to make the first outputs again.
+    The drawing continues at the next block, because within a block the generator would have to make
+    the first outputs again. It continues only if all outputs are kept; otherwise all are drawn
+    again.
     """
     rows, held = _count_first_rows(source, selection, most), len(drawn[0])
     if rows == held:

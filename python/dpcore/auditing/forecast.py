@@ -66,7 +66,7 @@ class Forecast:
         search: function from the number of trials to the rounds that choose the pair: the number of
             pairs, and the draws per side for each pair.
         limit: time in seconds that a search may take, or None. Its first pilot is always finished.
-        pilot: function from the number of trials to the draws per side that choose the event.
+        pilot: function from the number of trials to the draws per side for choosing the event.
         trials: number of counted draws per side.
         early: True if the count may end early.
         most: function from the number of trials to the largest certifiable bound, or None if it is

@@ -177,7 +177,7 @@ class PilotDraws:
     def _draw_rest(
         self, trained: Sides, selection: int, limit: int, drawn: Sides | None = None
     ) -> tuple[Sides, tuple[tuple[Array, ...], tuple[Array, ...]]]:
-        """Draw the outputs that choose, beyond those drawn, and join them with the trained ones."""
+        """Draw the other outputs for the choice, and join them with the training outputs."""
         if drawn is None:
             rest = draw_first_outputs(self.source, selection, limit)
         else:

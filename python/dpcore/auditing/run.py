@@ -125,9 +125,9 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             claim is refuted, with an anytime bound.
         floats: True to count the floating-point finding towards bound and verdict. Event and
             finding then get half of the error probability each.
-        pilot: number of draws per side that choose pair and event and are not counted. Defaults to
-            about an eighth of the trials, and at most to the budget of a search in texts. Rare
-            events need a large pilot.
+        pilot: number of draws per side on which pair and event are chosen; they are not counted.
+            Defaults to about an eighth of the trials, and at most to the budget of a search in
+            texts. Rare events need a large pilot.
         rng: source of all randomness. None draws fresh entropy, and the report records the seed. An
             int in [0, 2**63), such as the seed of a report, repeats an audit (`--seed` on the
             command line). From a Generator one number is drawn.

@@ -63,7 +63,7 @@ def is_wide(elements: int, size: int) -> bool:
     """Return True if a pilot is read as a stream.
 
     Args:
-        elements: number of numbers in one output.
+        elements: number of entries in one output.
         size: number of pilot draws per side.
     """
     if elements <= FEWEST_COLUMNS:
@@ -223,7 +223,7 @@ class WideReading:
 
     @property
     def rest(self) -> Sides:
-        """Kept outputs that choose the event."""
+        """Kept outputs on which the event is chosen."""
         return self.rows[0][1::2], self.rows[1][1::2]
 
     def extend(self, outputs: Sides) -> WideReading:

@@ -363,7 +363,7 @@ def guesses_refuting(
         confidence: probability that the bound holds, strictly between 0 and 1.
 
     Returns:
-        The number of right guesses, or None if all of them right is not enough.
+        The number of right guesses, or None if all guesses being right is not enough.
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.

@@ -219,7 +219,7 @@ def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
 def _paulson_quantile(a: Floats, b: Floats, z: float) -> Floats:
     """Compute the quantile of Beta(a, b) at the normal score z.
 
-    The approximation uses that cube roots of chi-square variables are nearly normal.
+    The approximation is based on cube roots of chi-square variables, which are nearly normal.
     """
     s, t = 1.0 / (9.0 * a), 1.0 / (9.0 * b)
     lead = (1.0 - t) ** 2 - z * z * t

@@ -434,13 +434,13 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return self._refutes()
 
     def _refutes(self) -> bool:
-        """Return True if what was counted refutes the claim."""
+        """Return True if the counts refute the claim."""
         if self._tests_curve:
             points = self._list_points()
             return any(type_two < self.claim.trade_off(type_one) for type_one, type_two in points)  # type: ignore[union-attr]
         if self.claimed_epsilon is None:
             return False
-        # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
+        # At distance D a metric claim is (epsilon D, delta), so the bound itself is not divided.
         whole = self.claimed_epsilon * self.pair.distance
         if self.slices:
             # True if the martingale against the claim itself has crossed its limit.
@@ -474,7 +474,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def elements(self) -> int:
-        """Numbers in one output."""
+        """Number of entries in one output."""
         return math.prod(self.shape)
 
     @property
@@ -580,7 +580,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def _require_consistency(self) -> None:
         total, counts = sum(stop - start for start, stop in self.ranges), self.counts
         if self.rounding_won:
-            # The event of the attack is the one that every trial counted.
+            # The event of the attack was counted on every trial.
             counts = instance("floating_point", self.floating_point, evidence.Finding).counts
         for name in ("n", "n_prime"):
             if getattr(counts, name) != total:
@@ -659,7 +659,7 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
 
 
 def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
-    """Describe evidence that the counts of one event in two audits follow different laws.
+    """Describe evidence that the counts of one event in two audits follow different distributions.
 
     Rows of the compiled core need no check.
     """

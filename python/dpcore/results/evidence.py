@@ -303,7 +303,7 @@ def merge_together(early: Any, late: Any) -> Any:
 
 
 def either_one(early: Any, late: Any) -> Any:
-    """Return the value that is not None, the earlier one if both have a value."""
+    """Return the value that is not None; if both audits have a value, the earlier one."""
     return late if early is None else early
 
 

@@ -37,14 +37,14 @@ _MAX_GUESSES: Final = 2**16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Guesses(Shown):
-    """Numbers of right and wrong guesses about the canaries included in a run.
+    """Numbers of right and wrong guesses about which canaries were included in a run.
 
     Args:
-        guessed_in: canaries guessed to be included.
+        guessed_in: number of canaries guessed to be included.
         correct_in: number of those canaries that were included.
-        guessed_out: canaries guessed to be left out.
+        guessed_out: number of canaries guessed to be left out.
         correct_out: number of those canaries that were left out.
-        canaries: all canaries, guessed or not.
+        canaries: number of all canaries, with or without a guess.
 
     Raises:
         TypeError: if a number is not an integer.

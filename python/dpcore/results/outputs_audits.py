@@ -84,7 +84,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         direction: "x" or "x_prime": the side in the numerator, or None for one run.
         pair: the two inputs. If they were not given, `UNKNOWN`, which holds only the names of the
             sides.
-        pilot: rows on x and on x' that chose the event and were not counted.
+        pilot: numbers of rows on x and on x' used to choose the event; they were not counted.
         doubts: facts in the data that contradict the assumption about the rows. If there are any,
             no bound holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
@@ -97,12 +97,12 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             compared). Empty with `source=False`, and for real numbers that do not repeat.
         auc: probability that an included canary scores higher than a canary that was left out. None
             unless dpcore trained the one run. It is not a bound.
-        tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
-            the event; for one run, the epsilon that the claim implies at `delta`.
+        tangent: epsilon of the tangent to a claim that is a curve, chosen on the rows
+            used to choose the event; for one run, the epsilon that the claim implies at `delta`.
         provenance: record of how the audit was made (not compared).
         files: files and frames that outputs and labels were read from, with their contents and
             SHA-256 (not compared). Empty for arrays and with `source=False`.
-        constant: sentence that all rows that chose the event were one value; otherwise empty.
+        constant: sentence that all rows used to choose the event were one value; otherwise empty.
     """
 
     names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
@@ -154,17 +154,17 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses(self) -> int | None:
-        """Canaries guessed in or out, or None for independent rows."""
+        """Number of canaries with a guess (in or out), or None for independent rows."""
         return self.evidence.guesses if isinstance(self.evidence, Guesses) else None
 
     @property
     def correct(self) -> int | None:
-        """Guesses that were right, or None for independent rows."""
+        """Number of right guesses, or None for independent rows."""
         return self.evidence.correct if isinstance(self.evidence, Guesses) else None
 
     @property
     def canaries(self) -> int | None:
-        """All canaries, or None for independent rows."""
+        """Number of all canaries, or None for independent rows."""
         return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
 
     @property
@@ -274,7 +274,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two reasons: all rows that chose the event were one value, or the claim is not
+        There are two reasons: all rows used to choose the event were one value, or the claim is not
         below the `ceiling`.
         """
         if self.claim is None or self.doubts or self._refutes():
@@ -339,7 +339,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return self._refutes()
 
     def _refutes(self) -> bool:
-        """Return True if what was counted refutes the claim."""
+        """Return True if the counts or guesses refute the claim."""
         if self.claim is None:
             return False
         if isinstance(self.claim, Claim):

@@ -196,7 +196,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
 
 def list_plan_rows(plan: Plan) -> list[Row]:
-    """List the rows (label, text) of the plan; with a mechanism, the last one is the time."""
+    """List the rows (label, text) of the plan; with a mechanism, the last row is the time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"

@@ -55,7 +55,7 @@ _SURE_HITS: Final = 25.0
 e^-25."""
 _FIRST_COMPARED_OUTPUTS: Final = 64
 _MAX_COMPARED_OUTPUTS: Final = 4096
-"""First and second numbers of outputs per side that are searched for a common value."""
+"""Numbers of outputs per side that are searched for a common value, first and second step."""
 _MAX_COMPARED_ENTRIES: Final = 16
 """Largest number of entries of an output for which whole outputs are compared."""
 _MAX_VALUE_SHARE: Final = 0.5
@@ -208,7 +208,7 @@ def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
 
 
 def _have_one_form(sides: tuple[Array, Array]) -> bool:
-    """Return True if equal outputs also have equal text: True and 1 are equal, but differ in it."""
+    """Return True if equal outputs also have equal text, unlike the equal values True and 1."""
     if all(side.dtype != object for side in sides):
         return True
     try:
@@ -244,7 +244,7 @@ def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
 
 
 def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool) -> tuple[str, ...]:
-    """List parts of the outputs without noise: constants that differ, or inputs of them that do."""
+    """List parts of the outputs without noise: the constants, or their inputs, differ."""
     lines = []
     for name, place, values in _iterate_constant_parts(sides):
         if values[0] != values[1]:

@@ -374,7 +374,7 @@ class Source:
         start: first trial of the run of counted trials.
         course: record of the steps and of all outputs drawn.
         pace: estimated time per trial.
-        replays: marks of the outputs of earlier calls.
+        replays: digests of the outputs of earlier calls.
         worker_count: number of workers that draw at present.
     """
 
@@ -404,7 +404,7 @@ class Source:
 
     @property
     def elements(self) -> int:
-        """Numbers in one output."""
+        """Number of entries in one output."""
         return math.prod(self.shape)
 
     @property

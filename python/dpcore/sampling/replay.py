@@ -357,7 +357,7 @@ class _BlockOrder:
 
 @dataclass
 class Replays:
-    """Marks of an audit's blocks so far, in the order of numbers and in the order of calls.
+    """Marks (digests) of an audit's blocks, in the order of numbers and in the order of calls.
 
     Blocks after the first ones are compared only by a digest.
     """

@@ -19,7 +19,7 @@ in an error here.
 | check | largest probability of a false alarm |
 |---|---|
 | one output for a whole call, all calls | 1e-8 |
-| one output for a whole call, short calls: 1e-15 a column | 1e-10 |
+| one output for a whole call, short calls: 1e-15 per column | 1e-10 |
 | all short calls on one side equal, only of commands: 1e-11, 2 sides | 2e-11 |
 | columns from call to call: 4, p-value 1e-11 | 1e-8 |
 | neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
