@@ -51,9 +51,9 @@ _SLICE_SHARE: Final = 0.25
 REFIT_RATIO: Final = 1.5
 """Factor on the number of draws after which another event is chosen."""
 _MAX_HISTORY_ELEMENTS: Final = 2**25
-"""Numbers per side of earlier slices that are kept for learning, and that are drawn ahead."""
+"""Most values per side that are kept of earlier slices for learning, and that are drawn ahead."""
 _MAX_SLICE_ELEMENTS: Final = 2**22
-"""Numbers per side of a slice of wide outputs, which has at least one block."""
+"""Most values per side of a slice of wide outputs, which has at least one block."""
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:

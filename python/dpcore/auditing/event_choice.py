@@ -58,7 +58,7 @@ _WIDE: Final = (
     "its range, is not seen"
 )
 _SCREENING_ELEMENTS: Final = 2**21
-"""Numbers per side on which all scores are compared; below, the limits on the rows."""
+"""Number of values per side on which all scores are compared; below, limits on the rows."""
 _SCREENING_ROWS: Final = (2**15, 2**17)
 _MAX_SEMIFINALISTS: Final = 6
 _MAX_HALFWAY_ROWS: Final = 2**20

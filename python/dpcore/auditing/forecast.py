@@ -34,10 +34,10 @@ _SLOW_OUTPUT_SECONDS: Final = 0.01
 _FAST_OUTPUT_SECONDS: Final = 0.001
 """Time per output up to which no forecast is shown, because it is not timed exactly."""
 _MAX_ADVISED_SECONDS: Final = 600.0
-"""Largest time of the number of trials that is proposed instead, a power of ten."""
+"""Longest time of a proposed smaller number of trials, which is a power of ten."""
 _PROBE_CALLS: Final = 18
 _PROBE_OUTPUTS: Final = (24, 512)
-"""Calls, and least and largest number of outputs, between the timed calls and the first pilot."""
+"""Numbers of calls and (least, largest) of outputs between the timed calls and the first pilot."""
 _FIRST_TIMED_ROWS: Final = 16
 _TIMED_ROWS_GROWTH: Final = 8
 _MIN_TIMED_SECONDS: Final = 0.02
@@ -47,7 +47,7 @@ _MAX_FITTED_ROWS: Final = 2**17
 _MAX_COUNTED_ROWS: Final = 2**22
 """Smallest and largest numbers of draws per side of pilots with a timed choice."""
 _MIN_FIT_GROWTH: Final = 2
-"""Least factor on the time of a choice for eight times the draws."""
+"""Least factor by which the time of a choice grows if the draws grow eightfold."""
 _MAX_CHOICE_SHARE: Final = 0.2
 """Share of a budget that one timed choice may take."""
 _MAX_TIMED_SHARE: Final = 0.05

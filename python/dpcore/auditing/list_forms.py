@@ -21,7 +21,7 @@ from ..sampling.sources import Course
 from ..streams import PROBE
 
 _FORMS_STREAM: Final = 2
-"""Last number of the names of the streams for these calls."""
+"""Last number in the names of the random streams for these calls."""
 _ROUNDING: Final = 1e-5
 """Relative difference that another order of additions may cause."""
 

@@ -34,7 +34,7 @@ _MAX_ROUND_ROWS: Final = 2**19
 """Least and largest number of pilot draws per side for one pair in one round."""
 _FINAL_ROUND_PAIRS: Final = 3
 _MAX_FINAL_ROUND_ROWS: Final = 2**22
-"""Largest number of pilot draws in the last rounds, with at most `_FINAL_ROUND_PAIRS` pairs."""
+"""Most pilot draws per side for one pair in a round of at most `_FINAL_ROUND_PAIRS` pairs."""
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
 _ROUND_DRAWS_PER_TRIAL: Final = 8
 _MIN_DRAWS_PER_PAIR: Final = 64

@@ -59,11 +59,11 @@ from .wide_outputs import WideReading, is_wide, read_wide
 _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
 _MAX_TRAINING_ELEMENTS: Final = 2**26
-"""Numbers per side of the training draws that are kept at once: half a gibibyte per side."""
+"""Most values per side that are kept at once of the training draws: half a gibibyte per side."""
 _MAX_WHOLE_ELEMENTS: Final = 2**24
-"""Numbers per side that are kept of wide outputs, for an attack that reads whole outputs."""
+"""Most values per side that are kept of wide outputs, for an attack that reads whole outputs."""
 _MAX_LATTICE_ELEMENTS: Final = 2**18
-"""Numbers per side for the floating-point attack; at least `_MIN_LATTICE_ROWS` rows."""
+"""Number of values per side for the floating-point attack; at least `_MIN_LATTICE_ROWS` rows."""
 _MIN_LATTICE_ROWS: Final = 2**12
 _MAX_SEARCHED_OUTPUTS: Final = 2**12
 """Number of outputs per side among which outputs inside the event are looked for."""

@@ -49,14 +49,14 @@ looks, one for each doubling, so a chance result passes with probability at most
 _PLAIN_DIFFERENCE: Final = 2.0**-4
 """Relative difference that no float format rounds away, even if few rows show it."""
 _MAX_RECENT_NUMBERS: Final = 2**22
-"""Numbers in blocks of one row that are compared together, at least two rows."""
+"""Most values in one-row blocks that are compared together; at least two rows are compared."""
 _MAX_KEPT_ELEMENTS: Final = 2**22
-"""Numbers per side that are kept to find rows that agree."""
+"""Most values per side that are kept to find rows that agree."""
 _MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are compared. Further columns could only make the test stronger."""
 
 _COMPARED_AT_ONCE: Final = 2**12
-"""Columns that are compared before a check if any rows can still agree."""
+"""Columns that are compared before it is checked if any rows can still agree."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """Function (number of a block, rows) -> outputs of the block."""
@@ -151,7 +151,7 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
 
 
 def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
-    """Return True if a call changes the states of global generators, False if of no generator.
+    """Return True if a call changes global generators, False if it changes no generator.
 
     This is for mechanisms whose outputs hardly differ, so that the outputs do not show if processes
     would repeat them. One call per side is made.

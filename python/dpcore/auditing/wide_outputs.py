@@ -48,9 +48,9 @@ FEWEST_COLUMNS: Final = 2**9
 _MAX_SCREENED_COLUMNS: Final = 2**22
 """Number of first columns that are screened. The sums of more columns would fill the memory."""
 _CHUNK_NUMBERS: Final = 2**21
-"""Numbers per side of a chunk of the stream, which has at least one block."""
+"""Number of values per side in a chunk of the stream, which has at least one block."""
 _MAX_KEPT_NUMBERS: Final = 2**23
-"""Numbers per side that are kept of the second half."""
+"""Most values per side that are kept of the second half."""
 _FEWEST_HEAD_ROWS: Final = 4
 """Least number of rows per side for the layout of the bins, if there are that many."""
 _FLOAT64_BITS: Final = 53

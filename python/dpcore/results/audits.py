@@ -271,7 +271,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence on the ratio of probabilities that a verdict without refutation still excludes.
+        """Sentence on the ratio of probabilities at which 95 % of such audits would refute the
+        claim.
 
         It is about the counted event only, not about events that were not tried. It is empty if the
         claim was refuted, not given or not tested, and for audits with early stop or pooled

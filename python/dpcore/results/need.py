@@ -23,7 +23,8 @@ _EXAMPLE_SCALE_FACTOR: Final = 0.9
 _SMALL_CLAIM_SHARE: Final = 0.5
 """Share of the claim below which a report suggests that users write their own score."""
 _WRONG_DIRECTION_FACTOR: Final = 10
-"""Factor on the trials within which the other direction must refute to be called the right one."""
+"""A direction is called wrong if the other one refutes with at most this factor times the
+trials."""
 _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
 """Numbers of zeros after two leading digits, in the numbers of draws that are tried."""
 

@@ -37,7 +37,7 @@ _MIN_CLOCK_VALUES: Final = 20
 
 _NUMBER_PATTERN: Final = re.compile(r"-?\d+")
 _MAX_NUMBERS_PER_TEXT: Final = 8
-"""Number of numbers that are read from the beginning of a text."""
+"""Most numbers that are read from the beginning of a text."""
 
 _MAX_LISTED_COLUMNS: Final = 4096
 """Number of columns that are read. Independent draws of this many columns show no numbering."""

@@ -81,7 +81,7 @@ _MIN_ORDERED_ROWS: Final = 8
 """Least number of rows of a call whose order is checked."""
 _MAX_LAG: Final = 256
 _EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
-"""Distances at which equal rows are counted. Scores are compared at all up to `_MAX_LAG`."""
+"""Distances at which equal rows are counted. Scores are compared at all to `_MAX_LAG`."""
 _DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
 _DOUBLING_LAG_SIGMAS: Final = 7.0
 _OTHER_LAG_SIGMAS: Final = 8.0

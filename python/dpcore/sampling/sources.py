@@ -59,7 +59,7 @@ Call = Callable[[Any], Any]
 Clock = Callable[[], int]
 """Clock that returns the current time in nanoseconds."""
 _NUMBERS_PER_CHUNK: Final = 2**20
-"""Numbers of counted calls that are processed together."""
+"""Number of values of counted calls that are processed together."""
 
 _GLOBALS_STREAM: Final = 1
 """Last number of the names of the streams that seed global generators."""
@@ -77,7 +77,7 @@ to piece then appears as a difference between the sides."""
 _MIN_PIECE_ROWS: Final = 64
 
 _MIN_CALL_SIZE_RATIO: Final = 8
-"""Ratio of the outputs of two calls from which on their times show the time of one output."""
+"""Least ratio of the outputs of two calls whose times show the time of one output."""
 
 
 class Timed(NamedTuple):

@@ -95,7 +95,7 @@ def count_after_event(
     score: Score | None,
     scores: Floats | DeviceScores | None,
 ) -> tuple[int, ...]:
-    """Count after the event was counted; a curve of the same score reuses the event's scores."""
+    """Make a further count; a curve of the event's own score reuses the known scores."""
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
         return tally.of_scores(scores)
     return tally(outputs)

@@ -1,7 +1,8 @@
 """Workers that draw shards: this process, its threads, an executor's workers, or a Dask cluster.
 
-The mechanism is sent to a process only once. Tasks name it by its digest, and a worker that does
-not have it yet is sent it. Worker processes ignore Ctrl-C, which is meant for the main process.
+The mechanism is sent to a process only once. Tasks name the mechanism by its digest, and it is sent
+to workers that do not have it yet. Worker processes ignore Ctrl-C, which is meant for the main
+process.
 """
 
 from __future__ import annotations
@@ -283,7 +284,7 @@ class Cluster(Processes):
 
     @property
     def count(self) -> int:
-        """Number of workers, by their threads, at most one second old."""
+        """Number of threads of all workers, counted at most one second ago."""
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_WORKER_COUNTS:
             self._count, self._counted = count_workers(self._client, 1), time.monotonic()
         return self._count
