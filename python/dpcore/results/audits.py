@@ -271,8 +271,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence on the ratio of probabilities at which 95 % of such audits would refute the
-        claim.
+        """Sentence on the ratio of probabilities that such an audit would refute (power 95 %).
 
         It is about the counted event only, not about events that were not tried. It is empty if the
         claim was refuted, not given or not tested, and for audits with early stop or pooled
