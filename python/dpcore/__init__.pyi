@@ -1,4 +1,4 @@
-"""Public names of the package, one a line: type checkers and `__init__.py` read where they are."""
+"""Public names of the package, one per line, for type checkers and for `__init__.py`."""
 
 from . import adapters as adapters
 from . import attacks as attacks

@@ -1,16 +1,18 @@
-"""The compiled core. Private: `dpcore.sample` and `dpcore.audit` check arguments and call it.
+"""Compiled core. It is private: `dpcore.sample` and `dpcore.audit` check arguments and call it.
 
-A *description* is (class name, numbers in the order of the fields, mode, (norm, radius) of the
-clip or None, factor); *draws* is (seed, purpose, side, trials per block).
+A *description* of a mechanism is (class name, numbers in the order of the fields, mode, (norm,
+radius) of the clipping or None, factor). *Draws* are named by (seed, purpose, side, trials per
+block).
 
-An additive score's *layout* is (transform, edges, offsets, keys): column i has the sorted edges
-`edges[offsets[i]:offsets[i + 1]]`, one bin more than edges and another for NaN; `keys` has what
-each bin adds to a row's pattern, or nothing. Its *table* is (keys, first, groups): the patterns in
-the order of their hash, the k top bits of key * 0x9e3779b97f4a7c15, where the patterns of each
-hash begin (2^k + 1 places), and the group of bin weights that each names.
+The *layout* of an additive score is (transform, edges, offsets, keys). Column i has the sorted
+edges `edges[offsets[i]:offsets[i + 1]]`. It has one bin more than edges, and another bin for NaN.
+`keys` has the number that each bin adds to a row's pattern, or is empty. The *table* of the score
+is (keys, first, groups). `keys` are the patterns in the order of their hash, which is the k top
+bits of key * 0x9e3779b97f4a7c15. `first` has the place at which the patterns of each hash begin
+(2^k + 1 places). `groups` has the group of bin weights for each pattern.
 
-A *grain* is (bits, middle, absolute), see `dpcore.attacks.grains.Grain`; *grains* are an array of
-each.
+A *grain* is (bits, middle, absolute), see `dpcore.attacks.grains.Grain`. *Grains* are one array for
+each of these three values.
 """
 
 from typing import Any
@@ -58,24 +60,24 @@ def count(
     route: str,
     threads: int,
 ) -> tuple[int, int]:
-    """Votes for x' among the trials [start, stop), and NaN entries in their outputs."""
+    """Count the votes for x' in the trials [start, stop), and the NaN entries in their outputs."""
 
 def count_outputs(
     outputs: npt.NDArray[np.float64],
     threshold: _Vector,
     towards: npt.NDArray[np.int8],
 ) -> tuple[int, int]:
-    """Votes for x' among given outputs, shape (size, dim), and their NaN entries."""
+    """Count the votes for x' in given outputs, shape (size, dim), and their NaN entries."""
 
 def no_integer_route(description: _Description) -> str | None:
-    """Why a noise has no integer route, or None if it has one."""
+    """Return the reason why a noise has no integer route, or None if it has one."""
 
 def noise_at(
     description: _Description, words: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.float64] | None:
-    """Return the noise at chosen random words; None for Gaussian noise, which takes two.
+    """Return the noise at chosen random words; None for Gaussian noise, which needs two words.
 
-    A word that the sampler would reject gives whatever its formula gives.
+    For a word that the sampler would reject, the value of the sampler's formula is returned.
     """
 
 def ln(j: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
@@ -91,9 +93,9 @@ def score_closer(
     norm: str,
     out: _Vector,
 ) -> None:
-    """Fill `out` with how much closer each output is to `x` than to `x_prime`.
+    """Fill `out` with scores that are larger the closer an output is to `x` than to `x_prime`.
 
-    "l1": the sum over entries of |y - x'| - |y - x|, each exactly the distance of x and x' where
+    "l1": the sum over entries of |y - x'| - |y - x|. A term is exactly the distance of x and x' if
     y lies beyond both. "l2": half the difference of the squared distances. NaN gives NaN.
     """
 
@@ -104,9 +106,10 @@ def score_finer(
     every: bool,
     out: _Vector,
 ) -> None:
-    """Fill `out` with 1 where entries are in a window and no multiples of 2^-exponent, else 0.
+    """Fill `out` with 1 for entries in a window that are not multiples of 2^-exponent, else 0.
 
-    The window has its lower end. `every` is True if all entries of an output must be such numbers.
+    The window includes its lower end. If `every` is True, all entries of an output must satisfy
+    this condition.
     """
 
 def score_additive(
@@ -117,9 +120,9 @@ def score_additive(
     weights: npt.NDArray[np.float64],
     out: _Vector,
 ) -> None:
-    """Fill `out` with each output's pattern weight plus, column after column, its bins' weights.
+    """Fill `out` with each output's pattern weight plus the weights of its bins, in column order.
 
-    `weights` has a row for each group, or none at all. A pattern that is not in the table weighs 0
+    `weights` has a row for each group, or is empty. A pattern that is not in the table has weight 0
     and is in group 0.
     """
 
@@ -130,9 +133,9 @@ def count_additive(
     pattern_counts: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.uint64],
 ) -> None:
-    """Count how often each pattern and each bin of each group occurs.
+    """Count the occurrences of each pattern, and of each bin in each group.
 
-    `pattern_counts` has one place more than the table, for the patterns that are not in it.
+    `pattern_counts` has one place more than the table, for patterns that are not in the table.
     """
 
 def pattern_keys(
@@ -141,19 +144,19 @@ def pattern_keys(
     """Fill `out` with the pattern of each output."""
 
 def bin_counts(values: _Vector, edges: _Vector, out: npt.NDArray[np.uint64]) -> None:
-    """Fill `out`, of length `len(edges) + 1`, with how many values have j edges at or below them.
+    """Fill `out`, of length `len(edges) + 1`, with the number of values that have j edges <= them.
 
-    `edges` are sorted; a value that is NaN is in no bin.
+    The `edges` are sorted. A value that is NaN is not in any bin.
     """
 
 def count_below(sorted: _Matrix, points: _Matrix) -> npt.NDArray[np.int64]:
-    """Return how many values of each sorted row are below each point of that row."""
+    """Return the number of values in each sorted row that are below each point of that row."""
 
 def compare_columns(columns: _Matrix, split: int) -> tuple[_Vector, _Vector]:
-    """Return Pearson's statistic and its freedom for each row of `columns`, cut at `split`."""
+    """Return Pearson's statistic and its degrees of freedom for each row, cut at `split`."""
 
 def compare_remainders(columns: _Matrix, split: int, moduli: _Vector) -> tuple[_Vector, _Vector]:
-    """Return the same of remainders, moduli fastest; freedom 0 where a modulus does not apply."""
+    """Return the same for remainders, moduli fastest; freedom 0 if a modulus does not apply."""
 
 def pairs_beyond(
     law: tuple[str, float],
@@ -163,11 +166,11 @@ def pairs_beyond(
     seed: int,
     threads: int,
 ) -> int:
-    """Of `pairs` pairs of random vectors, those more than 2C apart in L1 once clipped to radius C.
+    """Count pairs of random vectors that are more than 2C apart in L1 after clipping to radius C.
 
-    `law` is ("uniform", a) between -a and a, or ("normal", standard deviation), for every entry;
-    `clip` is ("l1" or "l2", C). "More" is more than 2C (1 + 1e-12). The pairs depend on the law,
-    `dim` and `seed` alone.
+    The number of pairs is `pairs`. `law` is ("uniform", a) for entries between -a and a, or
+    ("normal", standard deviation). `clip` is ("l1" or "l2", C). "More" means more than 2C
+    (1 + 1e-12). The pairs depend only on the law, `dim` and `seed`.
     """
 
 def log_gamma_ratio(x: _Vector, b: float) -> _Vector:
@@ -185,10 +188,10 @@ def ball_values(
     size_other: int,
     alphas: _Vector,
 ) -> tuple[_Vector, _Vector]:
-    """Divergences and effective numbers of terms from the counts in balls, shape (A,) each.
+    """Compute divergences and effective numbers of terms from counts in balls, shape (A,) each.
 
-    Entry i stands for `weight[i]` rows with `n[i]` others of their own set and `j[i]` of the other
-    set (but one, unless `atom[i]`) in their ball.
+    Entry i represents `weight[i]` rows. Their ball contains `n[i]` other rows of their own set and
+    `j[i]` rows of the other set (minus one, unless `atom[i]`).
     """
 
 def ball_counts(
@@ -205,15 +208,16 @@ def ball_counts(
     first: _Places,
     threads: int,
 ) -> tuple[_Places, _Places, _Flags, int, int]:
-    """n, j and whether the ball is everything, for each query; run-outs and rescans.
+    """Return n, j and True if the ball has all points, per query; and numbers of repeated searches.
 
     Points are pooled ids. `other` is (starts, ids, squared): the neighbours of each query in the
-    other set, nearest first, tie shells whole. `own` is (starts, ids, upto, inverted, capped):
-    points of its own set, of which the first `upto[s]` of the query are within the distance of
-    entry s of `other`, or those after them beyond it where `inverted`; none where `capped`.
-    `own_points` and `other_points` are all that are searched, `w_own` and `w_other` the copies of
-    every point, `first` where it is among the stacked rows. A ball reaches `depth` copies of the
-    other set; lists that end before (run-outs) and capped ones (rescans) are searched again.
+    other set, nearest first, with complete groups of equal distances. `own` is (starts, ids, upto,
+    inverted, capped): points of the query's own set. The first `upto[s]` of them are within the
+    distance of entry s of `other`. If `inverted`, the points after the first `upto[s]` are outside
+    this distance. If `capped`, no points are listed. `own_points` and `other_points` are all points
+    that are searched. `w_own` and `w_other` are the numbers of copies of every point, and `first`
+    is its place in the stacked rows. A ball contains `depth` copies of the other set. Lists that
+    end earlier (run-outs) and capped lists (rescans) are searched again.
     """
 
 def ball_replicates(
@@ -232,10 +236,10 @@ def ball_replicates(
     first: _Places,
     threads: int,
 ) -> tuple[_Vector, int, int]:
-    """Divergences of replicates, shape (R, A); run-outs and rescans over all of them.
+    """Compute divergences of replicates, shape (R, A), and the total run-outs and rescans.
 
-    As `ball_counts`, with `w_own` and `w_other` of shape (R, u). `atoms` are the points of the own
-    set that are no queries.
+    The arguments are those of `ball_counts`, with `w_own` and `w_other` of shape (R, u). `atoms`
+    are the points of the own set that are not queries.
     """
 
 def line_ball(
@@ -251,20 +255,21 @@ def line_ball(
     weights1: _Ids | None,
     threads: int,
 ) -> tuple[_Vector, _Vector, list[int], list[float], list[float], float, _Vector]:
-    """Divergences of two sets of numbers in both directions.
+    """Compute divergences of two sets of numbers in both directions.
 
-    With labels (the group of every row) replicate i lacks group i of set 0, then of set 1; with
-    weights, shape (R, N), rows are present so often. Returns values and effective numbers of
-    terms, both of length 2 A, depths, shares of rows on atoms that the other set lacks, shares on
-    atoms, rows per repeated value, and the replicates' values, of length R 2 A.
+    With labels (the group of every row), each replicate leaves out one group, first the groups of
+    set 0, then those of set 1. With weights, shape (R, N), each row is present as often as its
+    weight. The result has the values and effective numbers of terms (both of length 2 A), the
+    depths, the shares of rows on atoms that the other set lacks, the shares on atoms, the number of
+    rows per repeated value, and the replicates' values (of length R 2 A).
     """
 
 def pool_rows(
     rows0: _Rows, rows1: _Rows
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """Which distinct row every row of either set is, and where each is first in the stack.
+    """Return the number of each row's distinct row, and each distinct row's first place.
 
-    Rows of both sets, float32 or float64, are stacked: row i of `rows1` is row len(rows0) + i.
+    The rows of both sets, float32 or float64, are stacked: row i of `rows1` is row len(rows0) + i.
     Distinct rows are numbered in the order of their first occurrence. -0.0 equals 0.0.
     """
 
@@ -276,13 +281,13 @@ def nearest(
     depth: int,
     threads: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], _Vector, int]:
-    """Return the `depth` nearest points of every query, and all that are as far as the last.
+    """Return the `depth` nearest points of every query, and all points as far as the last one.
 
-    Returns (starts, places, squared, rescans). Queries and points are rows of the stack. Those of
-    query i are `starts[i]:starts[i + 1]` in `places` (positions in `points`) and `squared`
-    (squared distances), in the order of (squared, place). `rescans` queries had more candidates
-    than their memory holds and were searched in f64; the rest is the same on every CPU. A row
-    with a NaN has no neighbours and is nobody's.
+    The result is (starts, places, squared, rescans). Queries and points are rows of the stack. The
+    neighbours of query i are `starts[i]:starts[i + 1]` in `places` (positions in `points`) and in
+    `squared` (squared distances), in the order of (squared, place). `rescans` is the number of
+    queries with more candidates than their memory holds, which were searched in f64. All other
+    results are the same on every CPU. A row with a NaN has no neighbours and is no neighbour.
     """
 
 def inside(
@@ -304,13 +309,14 @@ def inside(
 ]:
     """Return points within each of a query's ascending radii `squared[starts[i]:starts[i + 1]]`.
 
-    Returns (own_starts, places, upto, inverted, capped, rescans). The list of query i,
-    `places[own_starts[i]:own_starts[i + 1]]`, is in the order of (radius, place); its first
-    `upto[s]` are within radius s. Inverted (more than half of the points within the first radius,
-    and fewer outside it than within the last): the list holds the points outside the first
-    radius, and those after the first `upto[s]` are outside radius s. Capped: more than `cap`, none
-    listed. `rescans` queries were searched twice, for the points on the other side. A row with a
-    NaN is in no ball.
+    The result is (own_starts, places, upto, inverted, capped, rescans). The list of query i,
+    `places[own_starts[i]:own_starts[i + 1]]`, is in the order of (radius, place). Its first
+    `upto[s]` points are within radius s. A list is inverted if more than half of the points are
+    within the first radius, and fewer points are outside it than within the last radius. An
+    inverted list holds the points outside the first radius, and the points after the first
+    `upto[s]` are outside radius s. A list is capped if it would have more than `cap` points; it is
+    then empty. `rescans` is the number of queries that were searched twice, for the points on the
+    other side. A row with a NaN is in no ball.
     """
 
 def prepare_rows(
@@ -332,7 +338,7 @@ def draw_words(
 ) -> None:
     """Fill `out` with draws from prepared rows; draw i is on word `inputs[i % len(inputs)]`.
 
-    `slots` has the row of each word, or -1 where `out` keeps what it has.
+    `slots` has the row of each word, or -1 if `out` keeps its value for this word.
     """
 
 def add_noise(
@@ -345,26 +351,26 @@ def add_noise(
     coins: _Vector,
     threads: int,
 ) -> None:
-    """Fill `out`, shape (n, dim), with noisy vectors and `coins` with a uniform number each.
+    """Fill `out`, shape (n, dim), with noisy vectors, and `coins` with one uniform number each.
 
-    The noise has density proportional to exp(-norm / scale). Rows are those of the draws from
-    `start` on; draw i is on word `inputs[i % len(inputs)]`.
+    The noise has a density proportional to exp(-norm / scale). The rows are the draws from `start`
+    on; draw i is on word `inputs[i % len(inputs)]`.
     """
 
 def cpu() -> str:
-    """Return the instruction set that runs: baseline, avx2 or avx512."""
+    """Return the instruction set in use: baseline, avx2 or avx512."""
 
 def cpus() -> list[str]:
     """Return the instruction sets that this CPU has, slowest first."""
 
 def cores() -> int:
-    """Cores this process may run on."""
+    """Return the number of cores that this process may use."""
 
 def find_instances(objects: list[Any], kinds: list[type]) -> list[Any]:
-    """Return each object of `kinds`, exactly, among `objects` and what they refer to.
+    """Return the objects that are exactly of `kinds`, among `objects` and what they refer to.
 
-    Tuples and dictionaries that the garbage collector does not track are searched with what refers
-    to them.
+    Tuples and dictionaries that the garbage collector does not track are searched together with the
+    objects that refer to them.
     """
 
 def table_ratios(
@@ -380,7 +386,7 @@ def table_sticks(
     back: _Matrix,
     threads: int,
 ) -> None:
-    """Compute hockey-stick divergences, of probabilities and a factor for each pair."""
+    """Compute hockey-stick divergences from probabilities and a factor for each pair."""
 
 def table_logarithms(values: _Matrix, out: _Matrix, threads: int) -> None:
     """Fill `out` with the natural logarithms of probabilities; -inf for zero."""
@@ -396,30 +402,30 @@ def parse_cells(
     is_last: bool,
     leaves_out_empty: bool,
 ) -> tuple[tuple[str, int, int] | None, tuple[int, int, int, int], list[dict[str, Any]], list[int]]:
-    """Read the whole rows of a slice of a table in text.
+    """Read the whole rows of a slice of a text table.
 
     Args:
         data: text in UTF-8.
-        separator: what stands between cells; empty where a line is a cell.
-        quotes: whether quotation marks enclose cells.
-        roles: for each column "n" for numbers, "t" for texts, "-" for none; empty where all
-            columns of the first row are texts.
-        lines: lines above the slice.
-        empty: the first empty line above it, or 0.
-        rows: rows to read at most.
-        is_last: whether nothing follows.
-        leaves_out_empty: whether empty lines are left out, and the lines of rows returned.
+        separator: separator between cells; empty if a line is a single cell.
+        quotes: True if quotation marks enclose cells.
+        roles: for each column "n" for numbers, "t" for texts, "-" for none; empty if all columns of
+            the first row are texts.
+        lines: number of lines above the slice.
+        empty: number of the first empty line above the slice, or 0.
+        rows: largest number of rows to read.
+        is_last: True if nothing follows the slice.
+        leaves_out_empty: True to leave out empty lines, and to return the line of each row.
 
     Returns:
-        The fault with its line and cell, or None; bytes, rows and lines that were read, and the
-        first empty line; the arrays of each column; and the line of each row.
+        The fault with its line and cell, or None; the numbers of bytes, rows and lines that were
+        read, and the first empty line; the arrays of each column; and the line of each row.
     """
 
 def steps_of(values: _Vector, grain: _Grain) -> npt.NDArray[np.int8]:
     """Classify each step between neighbouring sorted finite values: 0 same, 1 near, 2 apart."""
 
 def cuts_of(values: _Vector, grain: _Grain) -> npt.NDArray[np.int64]:
-    """Return places i: an edge between sorted finite values i and i + 1 splits no real number."""
+    """Return places i at which an edge between sorted values i and i + 1 splits no real number."""
 
 def bin_columns(
     values: _Vector, ends: npt.NDArray[np.int64], grains: _Grains, bins: int, threads: int
@@ -427,25 +433,25 @@ def bin_columns(
     """Cut columns into bins.
 
     Args:
-        values: one column after the other, each sorted, NaN last.
-        ends: where each ends.
-        grains: of the columns.
-        bins: quantile bins of a column, besides those in its tails.
-        threads: threads to use at most.
+        values: the columns one after the other, each sorted with NaN last.
+        ends: end of each column.
+        grains: grains of the columns.
+        bins: number of quantile bins of a column, in addition to the bins in its tails.
+        threads: largest number of threads.
 
     Returns:
-        The edges of all columns, how many each has, and the symbols of all bins.
+        The edges of all columns, the number of edges of each, and the symbols of all bins.
     """
 
 def gather_columns(
     rows: _Matrix, columns: npt.NDArray[np.int64], differences: bool
 ) -> npt.NDArray[np.float64]:
-    """Return some columns of rows one after the other, or what each adds to the column before."""
+    """Return some columns of rows, one after the other, or their increase over the previous one."""
 
 def measure_columns(
     rows: _Matrix, rows_prime: _Matrix, own: int, threads: int
 ) -> tuple[_Vector, _Flags]:
-    """Return median magnitudes of columns, and which of them need all bits of the format `own`."""
+    """Return median magnitudes of columns, and flags of columns that need all bits of `own`."""
 
 def judge_columns(
     columns: _Matrix,
@@ -460,8 +466,8 @@ def judge_columns(
     Args:
         columns: values on x, shape `(columns, size)`.
         columns_prime: values on x'.
-        are_floats: whether each side was an array of floats.
+        are_floats: for each side, True if it was an array of floats.
         own: significant bits of the narrower type.
-        most: first values of each side that a format is read off.
-        threads: threads to use at most.
+        most: number of first values per side from which a format is determined.
+        threads: largest number of threads.
     """

@@ -1,1 +1,1 @@
-"""The course of an audit: request, pair, event, count, certificate."""
+"""Steps of an audit: request, pair, event, count, certificate."""

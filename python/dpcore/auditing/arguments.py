@@ -1,7 +1,7 @@
-"""Arguments of `dpcore.audit`: one list of their names, types and defaults.
+"""Arguments of `dpcore.audit`: the only list of their names, types and defaults.
 
-The function has this signature, and for type checkers the fixture `dp_audit` has it too. A request
-holds the same fields, checked.
+The function has this signature. For type checkers, the fixture `dp_audit` has it too. A request
+holds the same fields after checks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Parameters = ParamSpec("_Parameters")
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of `dpcore.audit` as they were given."""
+    """Arguments of `dpcore.audit`, unchanged."""
 
     mechanism: Any
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None
@@ -63,7 +63,7 @@ class Arguments:
     progress: bool | None = None
 
     def check_words(self) -> None:
-        """Check the arguments that are one of a few words or values."""
+        """Check the arguments that accept only a few words or values."""
         errors.choice("route", self.route, get_args(Route))
         errors.choice("bound", self.bound, tuple(BOUNDS))
         errors.choice("stop", self.stop, get_args(Stop))
@@ -72,7 +72,7 @@ class Arguments:
 
 
 def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> Arguments:
-    """Complete some arguments of `audit` by its defaults.
+    """Complete some arguments of `audit` with its defaults.
 
     Raises:
         TypeError: if `audit` has no such argument.
@@ -88,10 +88,10 @@ def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> 
 def with_signature_of(
     kind: Callable[_Parameters, Arguments],
 ) -> Callable[[Callable[[Arguments], Audit]], Callable[_Parameters, Audit]]:
-    """Let a function take the fields of `Arguments` one by one, under its own name.
+    """Make a function accept the fields of `Arguments` as separate arguments.
 
     Args:
-        kind: `Arguments`, whose fields type checkers and `help` show.
+        kind: the class `Arguments`. Type checkers and `help` show its fields.
 
     Returns:
         The decorator.
@@ -106,7 +106,8 @@ def with_signature_of(
     def decorate(function: Callable[[Arguments], Audit]) -> Callable[_Parameters, Audit]:
         function.__annotations__ = {name: hints[name] for name in signature.parameters}
         function.__annotations__["return"] = Audit
-        # A function with these very arguments: the interpreter's own errors name them and it.
+        # This function has exactly these arguments, so the interpreter's errors name them
+        # correctly.
         text = f"lambda {head}: function(kind({values}))"
         call: Callable[_Parameters, Audit] = eval(text, {"function": function, "kind": kind})
         vars(call)["__signature__"] = signature.replace(return_annotation="Audit")

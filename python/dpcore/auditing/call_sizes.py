@@ -1,21 +1,22 @@
-"""Comparison of single outputs with rows of longer calls: the law of one call.
+"""Comparison of single outputs with rows of longer calls: both must have one distribution.
 
-An audit counts rows of long calls. A caller may ask for one output, and then only sees what a
-mechanism does in a call of size 1, or in the first row of a call. The probe makes calls of both
-sizes and compares the single outputs with the first, the middle and the last row of the longer
-calls. Under one law the two samples of a comparison are exchangeable, with ties or without.
+An audit counts rows of long calls. A user may request only one output. The user then sees the
+result of a call of size 1, or the first row of a call. The probe makes calls of both sizes. It
+compares the single outputs with the first, the middle and the last row of the longer calls. If all
+have one distribution, the two samples of a comparison are exchangeable, with or without ties.
 
-All tests of an audit together reject one law with probability at most 1e-9 (Bonferroni):
+All tests of an audit together reject a single distribution with probability at most 1e-9
+(Bonferroni). The tests are:
 
 - rank sums of the values and of their distances from the pooled median (Mann and Whitney, 1947,
   Annals of Mathematical Statistics 18),
 - the share of the commonest value.
 
-The p-values are those of the normal law. Two samples of equal size have lighter tails: below 1e-9
-the exact permutation p-values were smaller for all shares of 20 to 64 outputs per sample, and for
-all patterns of ties that were tried.
+The p-values are computed from the normal distribution. Two samples of equal size have lighter
+tails. Below 1e-9 the exact permutation p-values were smaller for all shares of 20 to 64 outputs per
+sample, and for all patterns of ties that were tried.
 
-The calls have random streams of their own. Their order is drawn, since a mechanism may
+The calls have separate random streams. Their order is drawn at random, because a mechanism may
 change from call to call.
 """
 
@@ -39,35 +40,35 @@ from .randomness import Heard
 
 _MAX_CALLS: Final = 64
 _MIN_CALLS: Final = 24
-"""Calls of each size per side. Fewer could hardly give a p-value below the level."""
+"""Least number of calls of each size per side. Fewer calls hardly reach a p-value below 1e-9."""
 _TRIALS_PER_CALL: Final = 64
 _MAX_ROWS: Final = 256
 _MIN_ROWS: Final = 16
 _TRIALS_PER_ROW: Final = 256
-"""Rows of a longer call: one for 256 trials, so that all of them are a quarter of the trials."""
+"""Trials per row of a longer call, so that all rows together are a quarter of the trials."""
 MAX_CALL_SECONDS: Final = 0.1
 _LEVEL: Final = 1e-9
 _TESTS_PER_COLUMN: Final = 9
-"""Three tests with each of three rows."""
+"""Three tests for each of three rows."""
 _MAX_COLUMNS: Final = 2**10
-"""Columns that are compared, evenly spread."""
+"""Number of columns that are compared, evenly spread."""
 _MIN_SLACK: Final = 1e-5
-"""Relative difference of equal numbers: torch and BLAS change the last bits with the size."""
+"""Least tolerance for equal numbers: torch and BLAS change the last bits with the size."""
 _MAX_TEXT_CHARACTERS: Final = 2**12
 _MAX_NUMBERS_PER_TEXT: Final = 64
 _NUMBER_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _FORM_PATTERN: Final = re.compile(r" at 0x[0-9A-Fa-f]+|\bnp\.\w+|\barray\b|[\s()\[\],]+")
-"""Addresses of objects, and what rows of one call lose where they become an array."""
+"""Addresses of objects, and characters that rows of a call lose when they become an array."""
 
 _FIRST_CALL_NUMBER: Final = 2**22
-"""Number of the first block of the probe that belongs to these calls."""
+"""Number of the probe's first block for these calls."""
 _ROW_NAMES: Final = ("first", "middle", "last")
 
 
 def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
-    """Return the calls of each of the two sizes per side, and the rows of the longer ones.
+    """Return the number of calls of each size per side, and the rows of a longer call.
 
-    Too few calls are not made.
+    The number of calls is 0 if too few calls are possible.
     """
     calls = min(_MAX_CALLS, trials // (2 * _TRIALS_PER_CALL))
     rows = min(_MAX_ROWS, block, max(_MIN_ROWS, trials // _TRIALS_PER_ROW))
@@ -79,11 +80,11 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
 
     Args:
         draws: the mechanism's draws; their course shows how long calls take.
-        trials: of the audit; they limit the calls.
+        trials: number of trials of the audit; it limits the calls.
 
     Returns:
-        Contradictions to one law, and a note where trials are too few, calls too slow, or columns
-        too many.
+        Contradictions to a single distribution, and a note if there are too few trials, too slow
+        calls, or too many columns.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
     if rows <= 1 or one_by_one(draws.mechanism):
@@ -115,9 +116,9 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
 
 
 def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
-    """Draw, per side, the single outputs and the first, middle and last rows, one after another."""
+    """Draw, per side, the single outputs and then the first, middle and last rows."""
     parts: list[list[list[Array]]] = [[[], [], [], []] for _ in range(2)]
-    # 2 in the place of the side: a stream that no call has.
+    # 2 in the place of the side names a stream that no call uses.
     orders = make_generator(draws.seed, PROBE, 2, _FIRST_CALL_NUMBER)
     for number in range(calls):
         for kind in orders.permutation(4).tolist():
@@ -132,12 +133,13 @@ def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
 
 
 def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
-    """Return outputs as columns of numbers, and the relative difference of equal ones in each.
+    """Return outputs as columns of numbers, and the tolerance for equal numbers in each column.
 
-    A text, or an object's repr, is the numbers in it and the rest, which is a category.
+    A text, or the repr of an object, is divided into the numbers in it and the rest, which is a
+    category.
     """
     columns = [column for table in split_by_kind(outputs) for column in table.T]
-    # The constant stands for outputs without a column.
+    # The constant column is for outputs without a column.
     numbers: list[Array] = [np.zeros(len(outputs))]
     for column in columns[:: -(-len(columns) // _MAX_COLUMNS) or 1]:
         numbers.extend([column] if column.dtype.kind in "buif" else _read_texts(column))
@@ -147,7 +149,7 @@ def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
 
 
 def _read_texts(column: Array) -> Iterator[Array]:
-    """Yield the category of each text, and the numbers that stand in all of them."""
+    """Yield the category of each text, and the numbers at each place that all texts have."""
     whole = (represent_value(value)[:_MAX_TEXT_CHARACTERS] for value in column.tolist())
     texts = [" ".join(_FORM_PATTERN.sub(" ", text).split()) for text in whole]
     yield np.unique([_NUMBER_PATTERN.sub("#", text) for text in texts], return_inverse=True)[1]
@@ -160,12 +162,12 @@ def _find_p_value(values: Floats, slack: Floats) -> float:
     """Return the smallest p-value of all tests on two samples of equal size.
 
     Args:
-        values: both samples, one after the other, shape `(2n, columns)`.
-        slack: relative difference of equal numbers, per column.
+        values: the two samples, one after the other, shape `(2n, columns)`.
+        slack: relative tolerance for equal numbers, per column.
     """
     begins, ends, values = _find_runs(values, slack)
     with np.errstate(invalid="ignore", over="ignore"):
-        # The lower median, which is a number of the samples. Infinity minus itself becomes NaN.
+        # The lower median is a number of the samples. Infinity minus itself becomes NaN.
         distances = np.abs(values - np.sort(values, axis=0)[len(values) // 2 - 1])
     begins_far, ends_far, _ = _find_runs(distances, slack)
     commonest = np.take_along_axis(begins, (ends - begins).argmax(axis=0)[None], axis=0)
@@ -173,7 +175,7 @@ def _find_p_value(values: Floats, slack: Floats) -> float:
 
 
 def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
-    """Return, for each number, first and last rank of the numbers equal to it, and the smallest."""
+    """Return, for each number, the first and last rank of equal numbers, and the smallest one."""
     places = np.arange(len(values))[:, None]
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
@@ -193,20 +195,20 @@ def _sum_p_value(scores: Array) -> float:
 
     rows, centred = len(scores), scores - scores.mean(axis=0)
     sums = np.abs(centred[: rows // 2].sum(axis=0))
-    # The variance of the sum is rows / (4 (rows - 1)) times the squares; a constant has none.
+    # The variance is rows / (4 (rows - 1)) times the squares. For a constant it is 0.
     squares = np.maximum((centred**2).sum(axis=0), 1e-9)
     return float(erfc(sums / np.sqrt(squares * rows / (2.0 * (rows - 1)))).min())
 
 
 def _describe_difference(p_values: dict[str, float]) -> tuple[str, ...]:
-    """Describe which rows follow another law than single outputs, if any do."""
+    """Describe rows with another distribution than single outputs, if there are any."""
     differing = [name for name, p_value in p_values.items() if p_value < _LEVEL]
     if not differing:
         return ()
     end = f"(p-value {min(p_values.values()):.1e}), and no bound holds"
     if len(differing) == len(p_values):
         return (f"the law depends on the size of the call {end}",)
-    # A single output is the first and the last row of its call.
+    # A single output is both the first and the last row of its call.
     odd_rows = (
         differing if len(differing) == 1 else [name for name in p_values if name not in differing]
     )

@@ -1,8 +1,8 @@
-"""A screen of the columns of wide outputs: sums and bins that a stream of rows keeps of each.
+"""Screen of the columns of wide outputs, from sums and bins that a stream of rows updates.
 
-Other rows are not stored. Columns whose laws differ most between the sides are chosen by
-their means, their spreads, their bins and the best half-line; of the sums a discriminant of all
-columns is made.
+The rows themselves are not stored. The columns with the most different distributions on the two
+sides are chosen by their means, their spreads, their bins and the best half-line. The sums also
+give a discriminant of all columns.
 """
 
 from __future__ import annotations
@@ -19,36 +19,35 @@ from ..attacks.classifier import LinearScore
 from ..records import Array, Floats, Ints
 
 _SLICE_COLUMNS: Final = 2**14
-"""Columns that are added up at a time: their table of bins stays in the cache."""
+"""Number of columns that are added up at once, so that their bins stay in the CPU cache."""
 _BINS: Final = 16
 _CELLS: Final = _BINS + 3
-"""Cells of a column: its bins, then NaN, minus infinity and infinity."""
+"""Number of cells of a column: its bins, then NaN, minus infinity and infinity."""
 _BINNED_SPREADS: Final = 5.0
-"""Standard deviations of the first rows that the bins cover; the outer bins are open."""
+"""Standard deviations of the first rows that the bins cover. The outer bins are open."""
 _HEAD_ROWS: Final = 16
-"""Rows per side, at most, that the bins are laid out by."""
+"""Largest number of rows per side for the layout of the bins."""
 _MAX_PARTIAL_ROWS: Final = 255
-"""Rows that counts of 8 bits hold."""
+"""Number of rows that counts of 8 bits can hold."""
 _CHOSEN_PER_TEST: Final = 48
-"""Columns that each test chooses."""
+"""Number of columns that each test chooses."""
 _LEADERS_PER_TEST: Final = 4
-"""The best of these, which are learnt from by themselves too: many columns carry the noise of all.
-"""
+"""Number of best columns per test that the attack also learns from separately, with less noise."""
 _MAX_DIRECTED_COLUMNS: Final = 64
-"""Columns that are chosen because the inputs differ most in them."""
+"""Number of columns chosen because the inputs differ most in them."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
-"""Standard errors taken off a log ratio: the best of many is good by luck."""
+"""Standard errors subtracted from a log ratio, because the best of many is partly chance."""
 _TINY: Final = 1e-300
 _LARGEST_SPREAD: Final = 1e290
-"""Squared shift of a column in units of its variance from which on sums may overflow."""
+"""Squared shift of a column, divided by its variance, from which on sums may overflow."""
 
 
 class ColumnSums:
-    """The sums and bins of the columns of one side, added up row by row.
+    """Sums and bins of the columns of one side, added up row by row.
 
     Args:
-        centre: subtracted from each row before it is added up, shape `(columns,)`.
-        widths: of the bins, shape `(columns,)`.
+        centre: values subtracted from each row before it is added, shape `(columns,)`.
+        widths: widths of the bins, shape `(columns,)`.
     """
 
     def __init__(self, centre: Floats, widths: Floats) -> None:
@@ -96,7 +95,7 @@ class ColumnSums:
 
     @staticmethod
     def _place_in_bins(moved: Floats, scale: Floats, scaled: Floats) -> npt.NDArray[np.uint8]:
-        """Return the cell of each number; put 0 in the place of those that are not finite."""
+        """Return the cell of each number; replace numbers that are not finite by 0."""
         np.multiply(moved, scale, out=scaled)
         scaled += 0.5 * _BINS - 0.5
         np.clip(scaled, 0.0, _BINS - 1.0, out=scaled)
@@ -107,12 +106,12 @@ class ColumnSums:
         return scaled.astype(np.uint8)
 
     def read_moments(self) -> tuple[Floats, Floats, Floats]:
-        """Return count, mean and variance of the finite numbers of each column."""
+        """Return count, mean and variance of the finite numbers in each column."""
         counts = self.cells[:_BINS].sum(axis=0, dtype=np.float64)
         held = np.maximum(counts, 1.0)
         means = self.sums / held
         variances = np.maximum(self.squares / held - means * means, 0.0)
-        # What cancels in the difference says nothing.
+        # A variance below the rounding error of the difference is set to 0.
         variances[variances <= 1e-12 * self.squares / held] = 0.0
         return counts, means, variances
 
@@ -147,7 +146,7 @@ def _lay_out_slice(heads: Sequence[Array]) -> tuple[Floats, Floats]:
 
 
 def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
-    """Return how unlike the laws of some columns are: by bins, and by the best half-line."""
+    """Return two measures of how much columns differ: by bins, and by the best half-line."""
     cells = [side.cells[:, part].astype(np.float64) for side in sides]
     rows = [float(side.rows) for side in sides]
     pooled = cells[0] + cells[1]
@@ -157,7 +156,7 @@ def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
         for own, fit in zip(cells, expected, strict=True)
     )
     freedoms = np.count_nonzero(pooled, axis=0) - 1.0
-    # In the order of the line: minus infinity, the bins, infinity; then each cell for itself.
+    # In the order of the line: minus infinity, the bins, infinity. Then each cell separately.
     order = [_BINS + 1, *range(_BINS), _BINS + 2]
     below = [np.cumsum(own[order], axis=0) for own in cells]
     hits = [
@@ -173,7 +172,7 @@ def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
 
 
 def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
-    """Return how unlike the sides each column is: by mean, spread, bins and half-lines."""
+    """Return four measures of how much each column differs: mean, spread, bins and half-lines."""
     (size, mean, variance), (size_prime, mean_prime, variance_prime) = (
         side.read_moments() for side in sides
     )
@@ -193,15 +192,16 @@ def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
 def choose_columns(
     sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
 ) -> tuple[Ints, tuple[Ints, ...]]:
-    """Choose the columns whose laws differ most, and those in which the inputs differ most.
+    """Choose the columns with the most different distributions, and with the most different inputs.
 
     Args:
         sides: sums on x and on x'.
         ends: the inputs as one number per column, or None for other inputs.
 
     Returns:
-        Their numbers, increasing; and groups of them, by place, that are also learnt from by
-        themselves: the best column of each test, and the best few of all tests.
+        The numbers of the columns, increasing; and groups of them, by position, that the attack
+        also learns from separately: the best column of each test, and the best few columns of all
+        tests.
     """
     ranked = []
     for merits in rank_by_tests(sides):
@@ -222,11 +222,11 @@ def choose_columns(
 
 
 def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
-    """Return the diagonal discriminant of all columns that vary, if a mean differs.
+    """Return the diagonal discriminant of all columns that vary, if any mean differs.
 
     Source:
-        Fisher (1936), Annals of Eugenics 7; Bickel and Levina (2004), Bernoulli 10, for
-        independent columns.
+        Fisher (1936), Annals of Eugenics 7; Bickel and Levina (2004), Bernoulli 10, for independent
+        columns.
     """
     (_, mean, variance), (_, mean_prime, variance_prime) = (side.read_moments() for side in sides)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -234,7 +234,7 @@ def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
         centres = sides[0].centre + 0.5 * (mean + mean_prime)
         spreads = weights * weights * (variance + variance_prime)
         varies = np.isfinite(centres) & (spreads > 0.0) & (spreads < _LARGEST_SPREAD)
-        # In units of its own spread, as the draws of the stream have it.
+        # The unit of the score is its own spread, estimated from the stream.
         spread = math.fsum(spreads[varies].tolist())
         weights /= math.sqrt(spread or 1.0)
     entries = np.flatnonzero(varies & np.isfinite(weights) & (weights != 0.0))

@@ -1,8 +1,8 @@
 """Early stop: an audit that looks after every slice and ends as soon as the claim is refuted.
 
-The event of each slice is learnt from earlier slices; one test martingale covers all of them.
-Slices up to the next choice of an event are drawn at once where there are several workers, and
-looked at in their order: what was drawn beyond the end is thrown away.
+The event of each slice is learned from earlier slices. One test martingale covers all slices. With
+several workers, all slices up to the next choice of an event are drawn at once. They are then
+counted in order, and draws beyond the end are thrown away.
 """
 
 from __future__ import annotations
@@ -47,37 +47,37 @@ from .request import BLOCK, Request
 from .wide_outputs import WideReading, is_wide, read_wide
 
 _SLICE_SHARE: Final = 0.25
-"""A slice is this share of all trials before it, but at least a block."""
+"""Ratio of a slice to all trials before it; a slice has at least one block."""
 REFIT_RATIO: Final = 1.5
-"""Times the draws of a choice after which there is another one."""
+"""Factor on the number of draws after which another event is chosen."""
 _MAX_HISTORY_ELEMENTS: Final = 2**25
-"""Numbers kept of earlier slices to learn from, and drawn ahead, on each side."""
+"""Most values per side that are kept of earlier slices for learning, and that are drawn ahead."""
 _MAX_SLICE_ELEMENTS: Final = 2**22
-"""Numbers per side of a slice of wide outputs, which has one block at least."""
+"""Most values per side of a slice of wide outputs, which has at least one block."""
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges into which block boundaries cut [start, stop)."""
+    """Yield the ranges into which the block boundaries cut [start, stop)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
 
 
 @dataclass
 class Sequence:
-    """The course of an audit with early stop.
+    """Course of an audit with early stop.
 
     Args:
-        source: where draws come from.
-        request: what is tested, until wealth 1 / (1 - confidence); of a claim that is a curve, the
-            tangent that the first event chooses.
-        attack: learns the event of each slice.
-        pilot: draws on each side to learn the first event from.
-        tangent: counts of the first event in the pilot, the numerator's side first, or None but for
-            curves.
-        done: trials in the slices so far.
+        source: source of the draws.
+        request: the request. The claim is tested until the wealth is 1 / (1 - confidence). For a
+            claim that is a curve, the tangent that the first event chooses is tested.
+        attack: attack that learns the event of each slice.
+        pilot: number of draws per side from which the first event is learned.
+        tangent: counts of the first event in the pilot, with the numerator's side first; None
+            unless the claim is a curve.
+        done: number of trials in the slices so far.
         martingale: bets on the slices so far.
         chosen: the latest event.
-        label: number of different events before it.
+        label: number of different events before the latest one.
     """
 
     source: Source
@@ -100,19 +100,19 @@ class Sequence:
     facts: PilotFacts = field(default_factory=PilotFacts)
 
     def __post_init__(self) -> None:
-        """Begin to bet, if it is known against which claim."""
+        """Begin the bets, if the claim to bet against is already known."""
         claim = self.request.claim
         if claim is not None and not isinstance(claim, Claim):
             self.martingale = Martingale(claim * self.request.pair.distance, self.request.delta)
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """Counts of every slice."""
+        """Slices with their counts."""
         return tuple(piece for piece, _ in self._counted)
 
     @property
     def nan(self) -> tuple[int, int]:
-        """Entries of the counted outputs that were NaN, on both sides."""
+        """Numbers of NaN entries in the counted outputs, on both sides."""
         return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
 
     @property
@@ -124,10 +124,10 @@ class Sequence:
         """Count slices until the claim is refuted or the trials are used up.
 
         Args:
-            keep: called after every slice.
+            keep: function that is called after every slice. Defaults to none.
 
         Returns:
-            True if Ctrl-C ended it.
+            True if Ctrl-C ended the count.
         """
         start, trials, course = self.request.start, self.request.trials, self.source.course
         course.step("fit", "choosing the event", 2 * self.pilot)
@@ -157,7 +157,7 @@ class Sequence:
         return self.martingale is not None and self.martingale.log_wealth >= goal
 
     def _draw_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
-        """Draw the next slice; with several workers all slices until the next choice."""
+        """Draw the next slice; with several workers, draw all slices until the next choice."""
         ends = [start + self.done]
         most = self._most_ahead
         workers = (
@@ -178,7 +178,7 @@ class Sequence:
 
     @property
     def _most_ahead(self) -> int:
-        """Trials that may be drawn ahead, on each side."""
+        """Number of trials per side that may be drawn ahead."""
         elements = _MAX_HISTORY_ELEMENTS if self._wide is None else _MAX_SLICE_ELEMENTS
         return elements // max(1, self.source.elements)
 
@@ -186,7 +186,7 @@ class Sequence:
         return self.pilot + done >= REFIT_RATIO * self._fitted_at
 
     def to_dict(self) -> dict[str, Any]:
-        """Return, as plain data, what another process needs to go on.
+        """Return the state that another process needs to continue, as plain data.
 
         Raises:
             ValueError: if JSON cannot hold the event.
@@ -210,16 +210,16 @@ class Sequence:
         }
 
     def restore(self, state: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-        """Go on from what `to_dict` returned: draw again what is learnt from, and compare it.
+        """Continue from a state of `to_dict`: draw earlier slices again, and compare their counts.
 
         Args:
-            state: what `read_state` returned.
-            refuse: raises the error about a mechanism that did not begin the run, from what shows
-                it.
+            state: result of `read_state`.
+            refuse: function that raises the error for a mechanism that did not begin the run, from
+                a text that shows the difference.
 
         Raises:
-            ValueError: if the slices are more than the trials; if the seed repeats the outputs, and
-                a slice that is drawn again has other counts.
+            ValueError: if the slices have more trials than requested; if the seed repeats the
+                outputs, but a slice that is drawn again has different counts.
         """
         pieces = state["slices"]
         self._counted = list(zip(pieces, state["nan"], strict=True))
@@ -242,7 +242,7 @@ class Sequence:
         self.done = done
 
     def _draw_again(self, refuse: Callable[[str], NoReturn]) -> None:
-        """Draw the latest slices again, as many as are learnt from."""
+        """Draw the latest slices again, as many as are needed for learning."""
         sizes = (piece.counts.n for piece in self.slices)
         ends = list(itertools.accumulate(sizes, initial=self.request.start))
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
@@ -260,13 +260,13 @@ class Sequence:
             self._keep(sides)
 
     def _test_tangent(self, tangent: Counts) -> None:
-        """Test, with all slices, the (epsilon, delta) of the curve that the first event tests."""
+        """Test the tangent (epsilon, delta) that the first event chose, with all slices."""
         self.tangent, self.request = tangent, self.request.at_tangent(tangent)
         self.martingale = Martingale(self.request.tangent or 0.0, self.request.delta)
 
     def _size(self, done: int) -> int:
         block = self.source.block
-        # Threads that share short blocks are given several.
+        # Threads that share short blocks get several blocks.
         least = BLOCK if is_shared(self.source.draws.mechanism) else block
         trials = max(least, int(_SLICE_SHARE * done))
         if self._wide is not None:
@@ -294,7 +294,7 @@ class Sequence:
         return claim if isinstance(claim, Claim) and self.tangent is None else None
 
     def _choose(self, trials: int) -> None:
-        """Choose the event of the next slices, if as many draws as that takes have been added."""
+        """Choose the event of the next slices, if enough draws were added since the last choice."""
         if self.chosen is not None and not self._is_refit_due(self.done):
             return
         before = self.chosen
@@ -305,7 +305,7 @@ class Sequence:
         self.label += before is not None and not _is_same_event(before, self.chosen)
 
     def _fit_wide(self, reading: WideReading, trials: int) -> Choice:
-        """Choose the event of wide outputs by the columns that the pilot's screen chose."""
+        """Choose the event for wide outputs, on the columns that the pilot's screen chose."""
         scores = reading.make_scores(f"outputs of {self.source.name}")
         if not scores and not reading.whole:
             raise not_applicable(self.attack, reading.rest[0])
@@ -339,7 +339,7 @@ class Sequence:
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
     def _count(self, trials: tuple[int, int], sides: Sides) -> None:
-        """Count a slice and bet on it."""
+        """Count a slice and bet on its counts."""
         chosen, size = self.chosen, trials[1] - trials[0]
         assert chosen is not None
         assert self.martingale is not None
@@ -359,7 +359,7 @@ class Sequence:
         counts = Counts(k, size, k_prime, size)
         piece = Slice(self.request.pair, chosen.event, chosen.direction, counts, guess)
         self._bet(piece, self.label)
-        # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
+        # A single list, so that Ctrl-C cannot separate a slice from its NaN.
         self._counted.append((piece, (nan, nan_prime)))
         self.done = sum(side.counts.n for side, _ in self._counted)
 
@@ -371,7 +371,7 @@ class Sequence:
         )
 
     def _look(self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int) -> None:
-        """Update, call by call, the evidence on independence of rows and of an event's hits."""
+        """Update the evidence on independence for each call, from its rows and the event's hits."""
         evidence = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
         for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
@@ -408,15 +408,15 @@ _STATE: Final = {
     "label": int,
     "said": tuple[PartsRead | None, tuple[str, ...], tuple[SeenOutput, ...]],
 }
-"""Entries of what `Sequence.to_dict` returns, and their kinds."""
+"""Names and types of the entries that `Sequence.to_dict` returns."""
 
 
 def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what `Sequence.to_dict` returned, for `Sequence.restore`.
+    """Read the result of `Sequence.to_dict`, for `Sequence.restore`.
 
     Raises:
-        TypeError: if an entry is of another kind.
-        ValueError: if an entry is missing or is not what `to_dict` returned.
+        TypeError: if an entry is of the wrong kind.
+        ValueError: if an entry is missing or could not come from `to_dict`.
     """
     state: dict[str, Any] = {}
     for name, hint in _STATE.items():

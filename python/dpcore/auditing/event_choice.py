@@ -1,6 +1,6 @@
 """Choice of the score and the threshold that an audit counts.
 
-It is made on pilot draws, in rounds with more and more draws for fewer and fewer scores.
+The choice is made on pilot draws, in rounds. Each round has more draws and fewer scores.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ROUNDED: Final = (
     "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
     "outputs' format): no event is left for the law that was meant"
 )
-"""Message to the reader if rounding has left no event."""
+"""Message to the reader if rounding explains every event."""
 _SIGNED: Final = (
     "the two sides differ in the signs of their zeros: -0.0 and 0.0 are equal numbers, and no "
     "event of the law that was meant distinguishes them"
@@ -58,41 +58,41 @@ _WIDE: Final = (
     "its range, is not seen"
 )
 _SCREENING_ELEMENTS: Final = 2**21
-"""Numbers a side on which all scores are compared; at least and at most so many rows."""
+"""Number of values per side on which all scores are compared; below, limits on the rows."""
 _SCREENING_ROWS: Final = (2**15, 2**17)
 _MAX_SEMIFINALISTS: Final = 6
 _MAX_HALFWAY_ROWS: Final = 2**20
 _MAX_FINALISTS: Final = 2
 _EQUAL_MERIT_TOLERANCE: Final = 0.02
-"""Scores whose merit is within this share of the best are as good."""
+"""Share of the best merit within which other scores are regarded as equally good."""
 _SIMPLE_SCORE_COST: Final = 24
-"""The cost of a score of one entry or one part: the best of these is judged to the end."""
+"""Cost of a score of one entry or one part. The best of these scores reaches the last round."""
 _MIN_TAIL_ROWS: Final = 256
-"""Pilot outputs per side from which on tails are looked at."""
+"""Least number of pilot outputs per side for a search in tails."""
 _MIN_TAIL_SHARE: Final = 0.5
-"""Share of the draws that chose an event which the outputs of a tail must be: counts of many more
-draws are the better guide."""
+"""Least ratio of the outputs in the search to the draws that chose the event. Counts of many more
+draws are more reliable than a fitted line."""
 _NEAR_MERIT_RATIO: Final = 0.9
-"""Share of the chosen score's merit from which on the tail of another is looked at."""
+"""Ratio to the chosen score's merit from which on another score's tail is searched too."""
 _MAX_OTHER_TAILS: Final = 3
-"""Scores whose tails are compared with that of the chosen score."""
+"""Number of other scores with a search in their tails."""
 _MIN_PROMISE_RATIO: Final = 1.05
-"""Times the counted rates of the chosen event that the tail of another score must promise."""
+"""Least ratio of the bound predicted in another score's tail to the chosen event's bound."""
 _MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
 _STATED_RATE_DRAWS: Final = 2**40
-"""Draws that a stated rate is worth: it is taken for exact."""
+"""Number of draws that stands for an exactly known rate."""
 _MAX_STATED_DEVIATIONS: Final = 6.0
-"""Standard errors by which a stated rate may differ from the draws."""
+"""Standard errors by which a stated rate may differ from the rate in the draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchScores:
-    """The work on one block of a pilot: sketches of several scores.
+    """Work on one block of a pilot: it makes sketches of several scores.
 
     Args:
-        scores: outputs -> values.
-        frames: the frame of each.
+        scores: functions from outputs to values.
+        frames: frame of each score.
     """
 
     scores: tuple[Score, ...]
@@ -108,20 +108,21 @@ class SketchScores:
 
     @staticmethod
     def join(parts: list[tuple[Sketch, ...]]) -> tuple[Sketch, ...]:
-        """Return the sketches of several blocks together, one for each score."""
+        """Return the sums of the sketches of several blocks, one for each score."""
         return tuple(map(Sketch.total, zip(*parts, strict=True)))
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
-    """Draw the first outputs of the split that chooses among scores, at most `most` per side."""
+    """Draw the first outputs for the choice among scores, at most `most` per side."""
     return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
 
 
 def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
-    """Draw what a split lacks that is now larger, and keep the outputs that were drawn.
+    """Draw the outputs that are missing after an enlargement; keep the outputs drawn before.
 
-    Only a split whose outputs are all held is continued, with the next block: within a block
-    the generator would have to make the first outputs again.
+    The drawing continues at the next block, because within a block the generator would have to make
+    the first outputs again. It continues only if all outputs are kept; otherwise all are drawn
+    again.
     """
     rows, held = _count_first_rows(source, selection, most), len(drawn[0])
     if rows == held:
@@ -151,18 +152,17 @@ def select_event(
 ) -> Choice:
     """Choose the best event of the best score, in rounds.
 
-    Each round uses more of the split, for fewer scores.
-
-    A faint difference between two good scores does not show on the draws of the first round, nor
-    does a rare event: the few that go on must be chosen on more.
+    Each round uses more of the draws, for fewer scores. A small difference between two good scores,
+    or a rare event, does not show on the few draws of the first round. Therefore the remaining
+    scores are compared on more draws.
 
     Args:
-        source: where draws come from.
-        scores: at least one.
-        first_look: the first outputs of the split (see `draw_first_outputs`).
-        selection: draws per side in the whole split.
-        goal: what is to be certified.
-        in_tail: whether a threshold in the tail is looked for too (see `Choice.farther`).
+        source: source of the draws.
+        scores: the scores, at least one.
+        first_look: the first outputs (see `draw_first_outputs`).
+        selection: number of draws per side for the choice.
+        goal: number of trials and level to be certified.
+        in_tail: True to look for a threshold in the tail too (see `Choice.farther`).
     """
     screened = len(first_look[0])
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
@@ -172,8 +172,8 @@ def select_event(
     rounded = max((each.rounding for each in choices if each.rounding), key=merit_of, default=None)
     ranked = sorted(choices, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
-        # The cheapest of the good ones goes on whatever its place among them, and of scores that
-        # chose the same outputs one is enough.
+        # The cheapest of the good scores always continues. Among scores that chose the same
+        # outputs, one score is enough.
         first = _choose_cheapest(ranked)
         simple = next(
             (candidate for candidate in ranked if cost_of(candidate) <= _SIMPLE_SCORE_COST), first
@@ -197,7 +197,7 @@ def select_event(
 def _judge_scores(
     source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
 ) -> list[Choice]:
-    """Choose the best event of each score on the first `size` draws of the split."""
+    """Choose the best event of each score on the first `size` draws."""
     frames, marked = [], []
     for score in scores:
         sides = scores_of(score, first_look[0]), scores_of(score, first_look[1])
@@ -216,7 +216,7 @@ def _judge_scores(
 
 
 def _choose_cheapest(choices: list[Choice]) -> Choice:
-    """Choose the score that takes least time among those about as good as the best."""
+    """Choose the cheapest score among those about as good as the best score."""
     most = max(map(merit_of, choices))
     good = [
         choice for choice in choices if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)
@@ -225,13 +225,13 @@ def _choose_cheapest(choices: list[Choice]) -> Choice:
 
 
 def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
-    """Find the same event at a threshold in the tail, where lines fitted to it promise more.
+    """Find a threshold of the same event in the tail, where fitted lines predict a larger bound.
 
     Args:
-        choice: the best of the thresholds by the counts of the pilot.
-        values: values of its score on x and on x', by which it was not fitted.
-        grain: what rounding may move these values by.
-        goal: what is to be certified.
+        choice: the best threshold by the counts of the pilot.
+        values: values of its score on x and on x', on which the score was not fitted.
+        grain: possible change of these values by rounding.
+        goal: number of trials and level to be certified.
     """
     sign = 1 if choice.event.side == "above" else -1
     sides = sorted_values(sign * values[0]), sorted_values(sign * values[1])
@@ -256,13 +256,13 @@ def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Ch
 
 
 def _count_merit(choice: Choice, goal: Goal) -> float:
-    """Return what an event is expected to certify at the rates that the pilot has counted."""
+    """Return the bound that an event is expected to certify at the rates of the pilot's counts."""
     own = numerator_first(choice.counts, choice.direction)
     return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
 
 
 def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
-    """Return what events of known rates are expected to certify."""
+    """Return the bounds that events with known rates are expected to certify."""
     draws = float(_STATED_RATE_DRAWS)
     return goal.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
 
@@ -270,12 +270,12 @@ def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
 def choose_crossed(
     attack: ScoreAttack, wholes: Sequence[Sequence[Array]], goal: Goal
 ) -> Choice | None:
-    """Choose a threshold on a score of the whole pilot, by values that did not fit it.
+    """Choose a threshold on a score of the whole pilot, with values from cross-fitting.
 
     Args:
-        attack: what may make such a score.
-        wholes: parts of the pilot outputs on x, and of those on x'.
-        goal: what is to be certified.
+        attack: attack that may make such a score.
+        wholes: parts of the pilot outputs on x, and of the pilot outputs on x'.
+        goal: number of trials and level to be certified.
     """
     crossed = attack.cross_score(wholes[0], wholes[1])
     if crossed is None:
@@ -289,13 +289,13 @@ def choose_crossed(
 def _choose_farther(
     chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
 ) -> Choice | None:
-    """Choose a threshold in the tail of one of the best scores, where that promises clearly more.
+    """Choose a threshold in the tail of a good score, if it predicts a clearly larger bound.
 
     Args:
         chosen: the best choice by counts.
-        ranked: all choices, the best first.
-        sides: pilot outputs on x and on x', which fitted none of the scores.
-        goal: what is to be certified.
+        ranked: all choices, best first.
+        sides: pilot outputs on x and on x', on which no score was fitted.
+        goal: number of trials and level to be certified.
     """
     rows = max(_MIN_TAIL_ROWS, _MIN_TAIL_SHARE * chosen.counts.n)
     if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < rows:
@@ -316,17 +316,17 @@ def _choose_farther(
 def select_wide_event(
     source: Source, scores: tuple[Any, ...], reading: WideReading, goal: Goal
 ) -> tuple[Choice, WholeScore | None]:
-    """Choose the best event of wide outputs: on the chosen columns, or on all of them.
+    """Choose the best event for wide outputs, on the chosen columns or on all columns.
 
     Args:
-        source: where draws come from.
-        scores: of the chosen columns.
-        reading: the pilot, as far as it is kept; there is at least one score of either kind.
-        goal: what is to be certified.
+        source: source of the draws.
+        scores: scores of the chosen columns.
+        reading: the pilot, as far as it is kept. There is at least one score in total.
+        goal: number of trials and level to be certified.
 
     Returns:
-        The choice and, if its score is one of whole outputs, that score. The score of any other
-        choice reads the chosen columns.
+        The choice and, if its score is a score of whole outputs, that score; else None. Any other
+        score reads the chosen columns.
     """
     options: list[tuple[Choice, WholeScore | None]] = []
     if scores:
@@ -334,7 +334,7 @@ def select_wide_event(
         options.append((select_event(source, scores, rest, len(rest[0]), goal), None))
     options += [(scored.choose(goal), scored) for scored in reading.whole]
     most = max(choice.merit for choice, _ in options)
-    # Of about equal ones the first, which reads fewer columns.
+    # Among about equal options take the first, which reads fewer columns.
     least = most - _EQUAL_MERIT_TOLERANCE * abs(most) if most > -math.inf else most
     return next(option for option in options if option[0].merit >= least)
 
@@ -345,13 +345,13 @@ def remarks_on(
     signs: Sequence[Choice] = (),
     exact_up_to: float = math.inf,
 ) -> tuple[str, ...]:
-    """Return remarks on the choices; the best of them is to be counted.
+    """Return remarks on the choices, the best of which will be counted.
 
     Args:
         choices: the choices.
         outputs: pilot outputs on x, shape `(size, ...)`.
-        signs: choices of the scores of the signs of zeros.
-        exact_up_to: magnitude up to which outputs in float64 are sure to be what was written.
+        signs: choices for the scores of the signs of zeros. Defaults to none.
+        exact_up_to: magnitude up to which outputs in float64 are exact. Defaults to no limit.
     """
     if max(choice.merit for choice in choices) > 0.0:
         return ()
@@ -364,19 +364,20 @@ def remarks_on(
 
 
 def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
-    """Choose the best threshold on a log ratio that a mechanism states, without a check of it.
+    """Choose the best threshold on a log ratio that a mechanism states.
 
-    ``P(l >= t on x') = E[exp(-l); l >= t on x]``: where the ratio is right, draws on one side say
-    how rare an event is on the other that shows it to none of them. The pilot tests whether it is
-    right; what it promises too much, the count does not certify.
+    ``P(l >= t on x') = E[exp(-l); l >= t on x]``. So if the ratio is right, draws on one side show
+    the probability of an event on the other side, even if it never happens there. The pilot tests
+    the ratio. If the ratio is still too optimistic, the count does not certify the promised bound,
+    so the audit remains valid.
 
     Args:
         score: the log-likelihood ratio of x over x'.
-        values: its values of pilot outputs on x and on x'.
-        goal: what is to be certified.
+        values: its values for pilot outputs on x and on x'.
+        goal: number of trials and level to be certified.
 
     Returns:
-        The choice, or None where the draws contradict the ratio, or it promises no bound.
+        The choice, or None if the draws contradict the ratio, or if no bound is expected.
     """
     ratios, ratios_prime = values
     choices = [
@@ -389,7 +390,7 @@ def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
 def _choose_stated_threshold(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
-    """Choose the best threshold in one direction, on log ratios of its numerator over the rest."""
+    """Choose the best threshold in one direction, on log ratios of its numerator's side."""
     from scipy.special import pdtrik
 
     ranked = np.sort(own[own >= 0.0])[::-1]
@@ -397,7 +398,7 @@ def _choose_stated_threshold(
         return None
     weights = np.exp(-ranked)
     points = np.unique(np.geomspace(1, ranked.size, _MAX_STATED_THRESHOLDS).astype(np.intp)) - 1
-    # Equal ratios lie on one side of a threshold.
+    # Equal ratios are on the same side of a threshold.
     hits = np.searchsorted(-ranked, -ranked[points], side="right")
     stated = np.cumsum(weights)[hits - 1] / own.size
     spread = np.cumsum(weights**2)[hits - 1] / own.size**2
@@ -405,7 +406,7 @@ def _choose_stated_threshold(
     spread += (n_above + 1.0) / other.size**2
     if (np.abs(stated - n_above / other.size) > _MAX_STATED_DEVIATIONS * np.sqrt(spread)).any():
         return None
-    # A count that fresh draws exceed once in five times, as a rate.
+    # The rate of a count that fresh draws exceed with probability one fifth.
     count = np.ceil(pdtrik(_STATED_QUANTILE, np.minimum(stated, 1.0) * goal.trials))
     k_prime = np.clip(count / goal.trials, 0.0, 1.0) * _STATED_RATE_DRAWS
     drawn = hits, own.size, k_prime.astype(np.int64), _STATED_RATE_DRAWS
@@ -414,7 +415,7 @@ def _choose_stated_threshold(
     edge = float(ranked[points[best]])
     counts = Counts(int(hits[best]), own.size, int(n_above[best]), other.size)
     if direction == "x":
-        # An infinite ratio is an event of its own, above every finite one.
+        # An infinite ratio is a separate event, above every finite ratio.
         event = Above(score, min(edge, LARGEST))
         return Choice(event, direction, float(merits[best]), counts)
     event = Above(score, math.nextafter(-edge, math.inf), "below")

@@ -1,7 +1,7 @@
-"""Forecast of an audit's time from its first calls, and the trials for which a budget suffices.
+"""Forecast of an audit's time from its first calls, and the number of trials for a budget.
 
-A call takes a fixed time (it starts a process, or waits for a network or a device) and a time for
-each of its outputs. Calls of two sizes separate the two.
+A call takes a fixed time (to start a process, or to wait for a network or a device) and a time per
+output. Calls of two sizes separate these two times.
 """
 
 from __future__ import annotations
@@ -30,55 +30,57 @@ from .randomness import compare_outputs
 from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01
-"""Seconds for an output from which on there is a forecast."""
+"""Least time per output for which a forecast is shown in any case."""
 _FAST_OUTPUT_SECONDS: Final = 0.001
-"""Seconds for an output up to which there is none: they are not timed exactly."""
+"""Time per output up to which no forecast is shown, because it is not timed exactly."""
 _MAX_ADVISED_SECONDS: Final = 600.0
-"""Time of the trials that are proposed instead: a power of ten."""
+"""Longest time of a proposed smaller number of trials, which is a power of ten."""
 _PROBE_CALLS: Final = 18
 _PROBE_OUTPUTS: Final = (24, 512)
-"""Calls, and fewest and most outputs, between the timed calls and the first pilot."""
+"""Numbers of calls and (least, largest) of outputs between the timed calls and the first pilot."""
 _FIRST_TIMED_ROWS: Final = 16
 _TIMED_ROWS_GROWTH: Final = 8
 _MIN_TIMED_SECONDS: Final = 0.02
-"""Seconds for the outputs of the last timed call, at least, where a budget depends on it."""
+"""Least time for the outputs of the last timed call, if a budget depends on it."""
 _FIRST_FITTED_ROWS: Final = 32
 _MAX_FITTED_ROWS: Final = 2**17
 _MAX_COUNTED_ROWS: Final = 2**22
-"""Fewest and most draws on each side of the pilots whose choice is timed."""
+"""Smallest and largest numbers of draws per side of pilots with a timed choice."""
 _MIN_FIT_GROWTH: Final = 2
-"""Times the seconds of a choice that one on eight times the draws takes, at least."""
+"""Least factor by which the time of a choice grows if the draws grow eightfold."""
 _MAX_CHOICE_SHARE: Final = 0.2
-"""Share of a budget that one of these may take."""
+"""Share of a budget that one timed choice may take."""
 _MAX_TIMED_SHARE: Final = 0.05
-"""Share of a budget that a timed call may take, after the first."""
+"""Share of a budget that a timed call after the first call may take."""
 _TIMED_BLOCK_NUMBER: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Forecast of an audit's time from a few calls; it is printed, never recorded.
+    """Forecast of an audit's time from a few calls. It is printed, but not recorded.
 
     Args:
-        fixed: seconds for a call, in addition to those for its outputs.
-        each: seconds for one output, at best.
-        calls: that were timed.
-        search: rounds that choose the pair, for this number of trials: the number of pairs, and
-            the draws per side for each.
-        limit: seconds that a search may take, or None; its first pilot is always finished.
-        pilot: draws per side that choose the event, for this number of trials.
-        trials: draws per side that are counted.
-        early: True if the count may end before.
-        most: the largest bound that the trials can certify, or None if it is not known.
-        claim: that is tested, or None.
-        threads: workers.
-        block: trials in a block.
-        calls_of: number of calls for so many outputs of a block, on one side.
-        one_by_one: True if each output has a call of its own.
+        fixed: time of a call in seconds, without the time of its outputs.
+        each: time of one output in seconds, in the fastest case.
+        calls: number of timed calls.
+        search: function from the number of trials to the rounds that choose the pair: the number of
+            pairs, and the draws per side for each pair.
+        limit: time in seconds that a search may take, or None. Its first pilot is always finished.
+        pilot: function from the number of trials to the draws per side for choosing the event.
+        trials: number of counted draws per side.
+        early: True if the count may end early.
+        most: function from the number of trials to the largest certifiable bound, or None if it is
+            not known.
+        claim: the tested claim, or None.
+        threads: number of workers.
+        block: number of trials in a block.
+        calls_of: function from a number of outputs of a block to the number of calls per side.
+        one_by_one: True if each output has its own call.
         shared: True if threads may share these calls.
-        fit: seconds to choose an event, and seconds for each of its pilot draws on both sides, in
-            addition to those of the draws.
-        counted: seconds for one output that is drawn and counted, or None if it was not timed.
+        fit: time in seconds to choose an event, and time for each of its pilot draws on both sides,
+            without the time of the draws.
+        counted: time in seconds for one output that is drawn and counted, or None if it was not
+            timed.
     """
 
     fixed: float
@@ -101,14 +103,14 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Seconds for one output, in calls as long as those of the count."""
+        """Time of one output in seconds, in calls of the length used for the count."""
         rows = min(self.trials, self.block)
         return self.each + self.calls_of(rows) * self.fixed / rows
 
     def __str__(self) -> str:
         """Return lines for a terminal; empty if an output takes less than 1 ms.
 
-        Also where it takes less than 10 ms and the audit less than 30 s.
+        They are also empty if an output takes less than 10 ms and the audit less than 30 s.
         """
         if self.seconds < _FAST_OUTPUT_SECONDS or (
             self.seconds < _SLOW_OUTPUT_SECONDS and self._takes(self.trials) < LONG_SECONDS
@@ -138,8 +140,8 @@ class Forecast:
         """Return the largest number of trials that fit, in whole blocks if a block fits.
 
         Args:
-            seconds: for the whole audit.
-            spent: seconds of these that have passed.
+            seconds: time for the whole audit in seconds.
+            spent: part of this time that has already passed.
             most: largest number of trials.
 
         Raises:
@@ -159,7 +161,7 @@ class Forecast:
 
         least = total(MIN_BUDGET_TRIALS)
         if least > seconds:
-            # A larger budget times more calls.
+            # The proposed budget is larger, because a larger budget times more calls.
             requirement = f"at least {1.5 * least:.2g}, the time of {MIN_BUDGET_TRIALS} trials"
             raise invalid("seconds", requirement, seconds)
         unit = self.block if total(self.block) <= seconds else 1
@@ -174,26 +176,26 @@ class Forecast:
         search = sum(many * self._time_pilot(size) for many, size in rounds)
         if self.limit is not None:
             search = min(search, max(self.limit, self._time_pilot(rounds[0][1])))
-        # An audit with early stop keeps the outputs that it counts, to choose further events.
+        # An audit with early stop keeps the counted outputs, to choose further events.
         count = self._time_draws(trials, None if self.early else self.counted)
         return search + self._time_pilot(self.pilot(trials)) + self._time_refits(trials) + count
 
     def _time_refits(self, trials: int) -> float:
-        """Compute the seconds of the later choices of an audit with early stop."""
+        """Compute the time of the later choices in an audit with early stop."""
         if not self.early:
             return 0.0
         choices = math.log1p(trials / self.pilot(trials)) / math.log(REFIT_RATIO)
-        # Half of the draws train such a choice, a quarter that of a pilot.
+        # Half of the draws train such a choice; in a pilot it is a quarter.
         each = 2.0 * self.fit[1] * REFIT_RATIO / (REFIT_RATIO - 1.0)
         return choices * self.fit[0] + each * trials
 
     def _time_pilot(self, size: int) -> float:
-        """Compute the seconds of a pilot: one half fits scores, the other half chooses."""
+        """Compute the time of a pilot: one half fits scores, the other half chooses."""
         draws = self._time_draws(size // 2) + self._time_draws(size - size // 2)
         return draws + self.fit[0] + self.fit[1] * size
 
     def _time_draws(self, size: int, each: float | None = None) -> float:
-        """Compute the seconds of some draws on each side, in blocks that the workers share."""
+        """Compute the time of some draws per side, in blocks that the workers share."""
         each = self.each if each is None else each
         turns = -(-size // (self.block * self.threads))
         rows = min(size, self.block)
@@ -232,9 +234,9 @@ class Forecast:
 
 
 def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> UnsettledRequest:
-    """Time some calls, say what the audit takes, and return the request with a budget's trials.
+    """Time some calls, print the forecast, and return the request with a budget's trials.
 
-    Its randomness is "own" if a repeated call showed that no seed repeats the outputs.
+    The request's randomness is "own" if a repeated call showed that no seed repeats the outputs.
     """
     request = _time_calls(request)
     forecast = _make_forecast(request)
@@ -250,10 +252,10 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
 
 
 def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
-    """Add what the choice of an event and its count take to a forecast.
+    """Add the time of the choice of an event, and of its count, to a forecast.
 
-    An event is chosen on larger and larger pilots, each of which may take a fifth of the
-    budget. Only the time is kept.
+    An event is chosen on pilots of increasing size. Each choice may take a fifth of the budget, and
+    only its time is kept.
     """
     course, source = request.course, request.make_source(request.probe_pair)
     limit = _MAX_CHOICE_SHARE * budget
@@ -269,13 +271,13 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
         fits[size] = max(0.0, seconds - forecast._time_pilot(size))
         if size == largest or fits[size] < _MAX_CHOICE_SHARE * forecast._time_pilot(size):
             break
-        # The first choice imports modules and starts threads.
+        # The first choice also imports modules and starts threads.
         seconds *= 1 / 2 if len(fits) == 1 else _MIN_FIT_GROWTH
         size = min(_TIMED_ROWS_GROWTH * size, largest)
     if event is None:
         return forecast
     size = max(fits)
-    # Python's time for each column is a large part of small pilots, and imports are of the first.
+    # Small pilots mainly measure Python's time per column, and the first one measures imports.
     last = {size: fits[size] for size in sorted(fits)[-2:]}
     least = fits[size] / size / _TIMED_ROWS_GROWTH
     each = max(least, estimate_times(last)[1]) if len(last) > 1 else least
@@ -295,7 +297,7 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
         size *= _TIMED_ROWS_GROWTH
     workers = min(forecast.threads, -(-size // source.block))
     counted = estimate_times(counts)[1] * workers / 2
-    # Native outputs that are only counted take less time than those that are kept.
+    # Native outputs that are only counted take less time than outputs that are kept.
     least = forecast.each / _TIMED_ROWS_GROWTH if source.draws.native else forecast.each
     return replace(forecast, fit=fit, counted=max(counted, least))
 
@@ -329,9 +331,9 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
 
 
 def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
-    """Time larger and larger calls, until their outputs take as long as all else in a call.
+    """Time calls of increasing size, until the outputs take as long as the rest of a call.
 
-    Without a budget, only slow calls are timed. Other calls have no forecast.
+    Without a budget, only slow calls are timed, and other calls have no forecast.
     """
     course, budget, times = request.course, request.budget, request.attack.times
     native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
@@ -354,18 +356,18 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     if shard is None or native or times:
         return request
     again = _time_block(request, source, shard.end - shard.first)
-    # A block of a mechanism that no seed repeats is drawn in several calls.
+    # If no seed repeats a mechanism, its blocks are drawn in several calls.
     is_own = compare_outputs(shard.sides[0][0], again.sides[0][0]) == "own"
     return replace(request, randomness="own") if is_own else request
 
 
 def _time_block(request: UnsettledRequest, source: Source, rows: int) -> Shard:
-    """Time a block of some rows on both sides, and return what was drawn."""
+    """Time a block of some rows on both sides, and return the drawn shard."""
     work: Any = keep_outputs
     attack: Any = request.attack
     if source.draws.native and attack.by_ballot:
         work = Votes(attack.event(source.draws.pair).ballot, source.route, 1)
-    # A block of a callable's that nothing else draws.
+    # For a callable, a block number that is not used elsewhere.
     first = 0 if source.draws.native else _TIMED_BLOCK_NUMBER * source.block
     begun = request.course.clock()
     shard = draw_shard(source.draws, work, source.task(PROBE, first, first + rows))

@@ -1,7 +1,7 @@
-"""Lists and arrays of the same numbers: what a mechanism returns, or raises, on the other form.
+"""Lists and arrays of the same numbers: results and errors of a mechanism for each form.
 
-A function of one answer gets the list that was given, a mechanism `(x, size, rng)` an array. The
-probe calls each once per side in the other form, with an equal generator.
+A function of one output is called with the given list, and a mechanism `(x, size, rng)` is called
+with an array. The probe calls each once per side with the other form, with an equal generator.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..sampling.sources import Course
 from ..streams import PROBE
 
 _FORMS_STREAM: Final = 2
-"""Last number of the streams of these calls."""
+"""Last number in the names of the random streams for these calls."""
 _ROUNDING: Final = 1e-5
-"""Relative difference of numbers that another order of additions may cause."""
+"""Relative difference that another order of additions may cause."""
 
 
 class _Forms(NamedTuple):
-    """An input of numbers in the form that a mechanism gets, and in the other form."""
+    """Input of numbers in the form that the mechanism is called with, and in the other form."""
 
     mechanism: Any
     seed: int
@@ -37,7 +37,7 @@ class _Forms(NamedTuple):
     other: Any
 
     def answer(self, x: Any) -> Any:
-        """Return one answer on a copy of the input, which the call may change."""
+        """Return one output for a copy of the input, because the call may change the input."""
         rng = make_generator(self.seed, PROBE, self.side, 0, _FORMS_STREAM)
         self.course.drew(1)
         return self.mechanism(list(x) if type(x) is list else x, 1, rng)
@@ -52,7 +52,7 @@ class _Forms(NamedTuple):
 
 @contextmanager
 def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[None]:
-    """Add a note to an error that a list causes and a float64 array does not."""
+    """Add a note to an error that occurs for a list but not for a float64 array."""
     try:
         yield
     except Exception as error:
@@ -72,7 +72,7 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
 
 
 def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
-    """Return a note if the same numbers in two forms give different answers."""
+    """Return a note if the same numbers in two forms give different outputs."""
     for forms in _iterate_forms(mechanism, pair, seed, course):
         try:
             answer, other = (forms.answer(x) for x in (forms.passed, forms.other))
@@ -80,7 +80,7 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) ->
                 answer, forms.answer(forms.passed)
             )
         except Exception:
-            # A function of one form has no other answer to compare.
+            # A function that accepts only one form has no other output to compare.
             continue
         if differ:
             names = [_name_form(x) for x in (forms.passed, forms.other)]
@@ -93,8 +93,8 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) ->
 def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
     """Yield both forms of each input that is a list or tuple of numbers.
 
-    Native noises, commands and adapters read both alike; what a function with its own randomness
-    returns depends on more than the form.
+    Native noises, commands and adapters read both forms alike. Functions with their own randomness
+    are left out, because their outputs depend on more than the form.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
     if is_native(mechanism) or (mechanism_attribute(mechanism, "takes_lists") and not is_function):
@@ -102,7 +102,7 @@ def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Ite
     inputs = inputs_of(mechanism, pair)
     for side, (x, passed) in enumerate(((pair.x, inputs.x), (pair.x_prime, inputs.x_prime))):
         floats = list_to_floats(x)
-        # A rounded number is another input, not another form.
+        # Rounded numbers would be another input, not another form of it.
         if floats is not x and floats.tolist() == list(x):
             is_float = isinstance(passed, np.ndarray) and passed.dtype == np.float64
             yield _Forms(
@@ -119,7 +119,7 @@ def _name_form(x: Any) -> str:
 
 
 def _are_alike(answer: Any, other: Any) -> bool:
-    """Return True for numbers that differ by rounding only, or equal objects."""
+    """Return True for numbers that differ only by rounding, or for equal objects."""
     first, second = (np.asarray(value) for value in (answer, other))
     if first.dtype.kind in "buifc" and second.dtype.kind in "buifc":
         same = first.shape == second.shape

@@ -1,7 +1,7 @@
 """Form of the outputs of a mechanism: shape, fields, names of columns, and type.
 
 A fact that a call states once for all its rows, such as the names of columns, must not depend on
-the input; a type that does is a note.
+the input. A type that depends on the input causes a note.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ from ..streams import PROBE
 
 _PROBE_ROWS: Final = 2
 _PROBE_ROWS_OF_LISTS: Final = 64
-"""Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
+"""Outputs in a call that shows their shape; more for lists, because their lengths may differ."""
 _TRIALS_PER_PROBE_CALL: Final = 64
-"""Of a function of one answer, one call a side in so many trials at most: it may be slow, and where
-two lengths do not show there, outputs become objects as soon as they do."""
+"""Trials per call and side for a function of one output, which may be slow. If two lengths do not
+show in these calls, outputs become objects later."""
 
 _MAX_FACT_CALLS: Final = 20
-"""Short calls on each side that must say what the first ones said before it is called the input's:
-where it is a matter of chance, all of them do in at most one audit of 2^40."""
+"""Short calls per side that must repeat the facts of the first calls before these are ascribed to
+the input. If a fact is random, all calls repeat it in at most one audit of 2^40."""
 
 _MAX_FACT_CHARACTERS: Final = 80
-"""Characters of what a side says that a message shows."""
+"""Number of characters of a fact that a message shows."""
 
 _NUMBER_KINDS = "biufc"
-"""Kinds of numbers, each able to hold those before it."""
+"""Kinds of numbers; each kind can hold the kinds before it."""
 _TIMES: Final = (np.datetime64, np.timedelta64)
 TYPE_CHECK_CALLS: Final = 20
-"""Short calls on each side that must show the types that the pilot showed: where a type is a
-matter of chance, all of them do in at most one audit of 2^40."""
+"""Short calls per side that must show the types that the pilot showed. If a type is random, all
+calls show it in at most one audit of 2^40."""
 
 
 def form_of(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
-    """Determine the shape of one output, the names of its fields, and those of its columns.
+    """Determine the shape of one output, the names of its fields, and the names of its columns.
 
-    The shape is () for Python objects, such as lists of changing length.
+    The shape is () for Python objects, such as lists of varying length.
 
     Args:
-        mechanism: what is called.
+        mechanism: the mechanism.
         pair: the two inputs.
-        seed: of all generators.
-        course: records every call.
-        trials: of the audit; they limit the calls of a function of one answer.
+        seed: seed of all generators.
+        course: record of every call.
+        trials: number of trials of the audit; it limits the calls of a function of one output.
 
     Raises:
-        ValueError: if a fact stated once per call distinguishes the two inputs, see
-            `call_facts`; if outputs hold themselves.
+        ValueError: if a fact that is stated once per call distinguishes the two inputs, see
+            `call_facts`; if outputs contain themselves.
     """
 
     def make_rng(side: int, number: int) -> np.random.Generator:
@@ -80,7 +80,7 @@ def _read_form(
     name = f"outputs of {name_of(mechanism)}"
 
     def ask(side: int, number: int = 0) -> Any:
-        # Streams that nothing else uses: these calls only tell the form.
+        # These calls use separate streams and only show the form.
         begun = course.clock()
         x = pair.x_prime if side else pair.x
         answer = mechanism(x, _PROBE_ROWS, make_generator(seed, PROBE, side, number))
@@ -96,7 +96,7 @@ def _read_form(
         _refuse_facts(name, answers.call_facts(answer), ask)
     of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
     if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
-        # Two lists may be equally long by chance.
+        # Two lists may have equal lengths by chance.
         rows = _PROBE_ROWS_OF_LISTS
         if one_by_one(mechanism):
             rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
@@ -109,14 +109,14 @@ def _read_form(
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
-    """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
+    """Raise an error if a fact that a call states once, for all its rows, shows the input."""
     both = facts, answers.call_facts(ask(1, 0))
     facts_prime = both[1]
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
     for number in range(_MAX_FACT_CALLS):
         if not differing:
             return
-        # Each side is the first in half of the calls: what alternates is not the input's.
+        # Each side is first in half of the calls, so that an alternating fact is not ascribed to x.
         order = (1, 0) if number % 2 else (0, 1)
         again = {side: answers.call_facts(ask(side, number + 2)) for side in order}
         differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
@@ -134,7 +134,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
 
 
 def _format_differences(mine: Any, others: Any) -> str:
-    """Format the part of one side that the other lacks, cut if it is long."""
+    """Format the part of one side's fact that the other side lacks, shortened if it is long."""
     if not isinstance(mine, tuple):
         return str(mine)
     if all(isinstance(value, int) for value in mine):
@@ -145,20 +145,21 @@ def _format_differences(mine: Any, others: Any) -> str:
 
 
 def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
-    """Return a note if the outputs on x have another type than those on x'.
+    """Return a note if the outputs on x have another type than the outputs on x'.
 
-    1 and 1.0 are equal, and an audit counts them as one value; a reader of the type does not.
-    This certifies no bound: a type is one observation for a call, of any number of rows.
+    1 and 1.0 are equal, and an audit counts them as one value, but a reader can see the type. The
+    note certifies no bound, because a call shows only one type, whatever its number of rows.
 
-    There is no note where the values themselves explain the types (whole numbers became floats
-    with a NaN or a half, a list of strings is as wide as its longest), since scores see those.
+    There is no note if the values explain the types, because scores use the values. (Integers
+    become floats together with a NaN or a half. The type of a list of strings is as wide as its
+    longest string.)
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`.
 
     Returns:
-        One sentence, or none.
+        One sentence, or an empty tuple.
 
     Example:
         >>> for note in types_apart(np.zeros(2), np.zeros(2, dtype=np.int64)):
@@ -177,7 +178,7 @@ def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
 
 
 def _find_time_type(rows: Array) -> Any:
-    """Return the type of numpy's times among objects, if all rows have it; otherwise None."""
+    """Return the numpy time type of rows that are objects, if all have it; else None."""
     if rows.dtype != object or rows.ndim != 1:
         return None
     types = {row.dtype if isinstance(row, _TIMES) else None for row in rows}
@@ -185,7 +186,7 @@ def _find_time_type(rows: Array) -> Any:
 
 
 def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
-    """Return True if two types differ for another reason than the values."""
+    """Return True if the types of two arrays differ for another reason than their values."""
     own, other = outputs.dtype, outputs_prime.dtype
     if own.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
         return False
@@ -209,7 +210,7 @@ def _fits_kind(wide: Array, kind: str) -> bool:
 
 
 def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
-    """Return True if the two types differ in every call, so that the input explains it.
+    """Return True if the two types differ in every call, so that the input explains the types.
 
     A type may also change from call to call.
     """

@@ -1,6 +1,6 @@
 """Choice of the pair of inputs that an audit attacks.
 
-It is made on pilot draws, in rounds with more and more draws for fewer and fewer pairs.
+The choice is made on pilot draws, in rounds. Each round has more draws and fewer pairs.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from .wide_outputs import is_wide, read_wide
 
 _MIN_ROUND_ROWS: Final = 2**11
 _MAX_ROUND_ROWS: Final = 2**19
-"""Pilot draws per side on one pair in one round of a comparison."""
+"""Least and largest number of pilot draws per side for one pair in one round."""
 _FINAL_ROUND_PAIRS: Final = 3
 _MAX_FINAL_ROUND_ROWS: Final = 2**22
-"""Pilot draws per side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
+"""Most pilot draws per side for one pair in a round of at most `_FINAL_ROUND_PAIRS` pairs."""
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
 _ROUND_DRAWS_PER_TRIAL: Final = 8
 _MIN_DRAWS_PER_PAIR: Final = 64
-"""Draws per side that all rounds may take together: the larger of so many for each counted trial
-and so many for each pair."""
+"""All rounds together may take this number of draws per side for each counted trial, or this number
+for each pair if that is more."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairCandidates:
-    """The pairs that an audit may choose from.
+    """Pairs that an audit may choose from.
 
     Args:
-        pairs: one or several; empty for a search.
-        search: a plan that proposes pairs, or None.
-        neighbour: the relation that the claim speaks of, or None for "these two inputs".
+        pairs: one or several pairs; empty for a search.
+        search: plan that proposes pairs, or None.
+        neighbour: relation that the claim is about, or None for a claim about the two inputs.
         null: True if the two inputs may be equal.
-        mechanism: what is called with the inputs.
+        mechanism: mechanism that is called with the inputs.
     """
 
     pairs: tuple[Pair, ...]
@@ -62,20 +62,20 @@ class PairCandidates:
 
     @property
     def first(self) -> Pair:
-        """A pair to learn the shape of outputs from."""
+        """Pair from which the shape of outputs is learned."""
         if self.search is not None:
             return self.search.start(np.random.default_rng(0))[0]
         return self.pairs[0]
 
     @property
     def most_pilot(self) -> int | None:
-        """Largest default pilot: a search in texts states how many draws it may take."""
+        """Largest default pilot. A search in texts states how many draws it may take; else None."""
         is_text = self.search is not None and isinstance(self.search.domain, Texts)
         return self.search.budget if self.search and is_text else None
 
     @property
     def relation(self) -> str:
-        """The relation that the chosen pair is of, as text, or empty: a search may have its own."""
+        """Relation of the chosen pair as text, from the argument or the search; or empty."""
         by = self.neighbour
         if by is None and self.search is not None:
             by = self.search.neighbour
@@ -85,16 +85,16 @@ class PairCandidates:
         """Return the pair if its inputs differ and are neighbours.
 
         Raises:
-            TypeError: if the relation is one of inputs of another kind; if an input is, or holds,
-                an iterator.
-            ValueError: if the inputs are equal, which `null` allows; farther apart than
-                `neighbour` says; or given with their own distance and `neighbour`.
+            TypeError: if the relation is for inputs of another kind, or if an input is, or
+                contains, an iterator.
+            ValueError: if the inputs are equal and `null` is False; if they are farther apart than
+                `neighbour` allows; or if they have their own distance and `neighbour` is given.
         """
         refuse_unreadable("x", pair.x)
         refuse_unreadable("x_prime", pair.x_prime)
         inputs = inputs_of(self.mechanism, pair)
         if not self.null and inputs_equal(inputs.x, inputs.x_prime):
-            # Nothing tells equal inputs apart: every mechanism would pass.
+            # Equal inputs cannot be distinguished, so every mechanism would pass.
             is_rounded = not inputs_equal(pair.x, pair.x_prime)
             need = "different in at least one entry" + " as float64" * is_rounded
             text = message("pair", need, pair)
@@ -103,8 +103,8 @@ class PairCandidates:
         if self.neighbour is not None:
             refuse_farther(pair, self.neighbour)
             if pair.distance != 1.0:
-                # A metric claim speaks of any two inputs, per unit of their distance; one about
-                # neighbours of neighbours alone. A pair cannot stand for both.
+                # A metric claim is about any two inputs, per unit of their distance. A claim about
+                # neighbours is about neighbours only. A pair cannot have both.
                 requirement = "1 where neighbour= is given (leave one of them out)"
                 raise invalid("distance of the pair", requirement, pair.distance)
         return pair
@@ -116,8 +116,8 @@ def parse_pair(
     """Read the arguments `pair`, `neighbour` and `null` of an audit.
 
     Raises:
-        TypeError: if one is none of the kinds allowed.
-        ValueError: if it is an empty list; if it holds no pair; if a pair is refused, see
+        TypeError: if an argument is of a wrong kind.
+        ValueError: if `pair` is an empty list or contains no pair, or if a pair is not allowed, see
             `PairCandidates.checked`.
     """
     if neighbour is not None:
@@ -136,12 +136,12 @@ def parse_pair(
 
 
 def refuse_unreadable(name: str, x: Any) -> None:
-    """Refuse an input that not every call can read, or that holds itself.
+    """Raise an error for an input that a second call could not read, or that contains itself.
 
     Raises:
-        TypeError: if it is an iterator (a generator, an open file), a socket or a lock, or a list,
-            a tuple or a mapping with one among its items, at any depth.
-        ValueError: if it holds itself, or lists in lists beyond the depth that Python allows.
+        TypeError: if the input is an iterator (a generator, an open file), a socket or a lock, or
+            if a list, a tuple or a mapping contains one of these at any depth.
+        ValueError: if the input contains itself, or has lists nested deeper than Python allows.
     """
     try:
         _refuse_items(name, x, x, set(), set())
@@ -150,7 +150,7 @@ def refuse_unreadable(name: str, x: Any) -> None:
 
 
 def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
-    """Refuse items of an input; `path` are the containers that hold the item."""
+    """Raise an error for items of an input; `path` has the containers that hold the item."""
     is_lock = has_all(item, "acquire", "release")
     if isinstance(item, Iterator) or is_lock or callable(getattr(item, "fileno", None)):
         kind = f"not a {type(item).__name__}"
@@ -166,7 +166,7 @@ def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) 
     if id(item) in path:
         raise RecursionError
     inner = list(item.values()) if isinstance(item, dict) else item
-    # One object for each kind of plain items: a data set has many.
+    # One object for each type of plain items, because a data set has many items.
     kinds = {type(part): part for part in inner}
     containers = tuple(kind for kind in kinds if issubclass(kind, (list, tuple, dict)))
     for part in kinds.values():
@@ -180,10 +180,10 @@ def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) 
 
 @contextmanager
 def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
-    """Compare the inputs before and after some calls of a mechanism; refuse a change.
+    """Compare the inputs before and after some calls of a mechanism; raise an error on a change.
 
     Raises:
-        ValueError: if a call has changed an input, whatever else went wrong because of it.
+        ValueError: if a call has changed an input, even if another error was raised too.
     """
     sides = {"x": pair.x, "x'": pair.x_prime}
     before = {side: fingerprint_input(x) for side, x in sides.items()}
@@ -204,11 +204,11 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
 
 
 def dim_of(pair: Pair) -> int:
-    """Count the entries of a native mechanism's inputs, which are two vectors of one size.
+    """Return the size of a native mechanism's inputs, which are two vectors of equal size.
 
     Raises:
         TypeError: if an input does not hold real numbers.
-        ValueError: if it is not a vector of finite numbers, or the two differ in size.
+        ValueError: if it is not a vector of finite numbers, or if the sizes differ.
     """
     x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if x.shape != x_prime.shape:
@@ -234,10 +234,10 @@ def _list_candidates(mechanism: Any, pair: Any) -> PairCandidates:
 
 
 def _get_default_pairs(mechanism: Any) -> tuple[Pair, ...]:
-    """Return the mechanism's own pairs, or 0 and 1 for the package's noises and subclasses."""
+    """Return the mechanism's own pairs; for the package's noises and subclasses, 0 and 1."""
     make = mechanism_attribute(mechanism, "default_pair")
     if make is None and not isinstance(mechanism, Native):
-        # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
+        # 0 and 1 may not be neighbours, or may be so close that every mechanism passes.
         requirement = (
             "given for a mechanism without default_pair: two inputs that the claim calls "
             "neighbours, as in audit(mechanism, ([0.0], [1.0]))"
@@ -260,29 +260,29 @@ def choose_pair(
     seed: int,
     course: Course,
 ) -> tuple[Pair, Searched | None]:
-    """Choose the pair expected to certify most, by rounds of pilots.
+    """Choose the pair that is expected to certify most, by rounds of pilots.
 
     The best third of the pairs reaches the next round.
 
     Args:
         candidates: the pairs to choose from.
-        source_of: makes the source of a pair.
-        attack: fitted anew on every pair.
-        goal: what is to be certified.
-        pilot: pilot draws per side that the last round may use.
-        trials: counted draws per side, which limit all rounds together.
-        seed: of the search.
-        course: records what is done.
+        source_of: function that makes the source of a pair.
+        attack: attack that is fitted separately on every pair.
+        goal: number of trials and level to be certified.
+        pilot: number of pilot draws per side that the last round may use.
+        trials: number of counted draws per side, which limits all rounds together.
+        seed: seed of the search.
+        course: record of the steps.
 
     Returns:
-        One pair, and what a search took. Draws of the search are not counted.
+        One pair, and the record of a search or None. Draws of the search are not counted.
     """
     rounds = plan_rounds(candidates, pilot, trials)
     total = 2 * sum(many * size for many, size in rounds)
     course.step("search", "searching the pair", total)
 
     def evaluate(pair: Pair, size: int) -> float:
-        # A search proposes as it goes.
+        # A search proposes pairs during its course, so each is checked here.
         return _score_pair(source_of(candidates.checked(pair)), pair, attack, goal, size)
 
     if candidates.search is not None:
@@ -296,7 +296,7 @@ def choose_pair(
 def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
     """List for each round the number of pairs it tries and the draws per side for each pair.
 
-    A search has its own budget. The rounds of a list of pairs take at most eight draws for each
+    A search has its own budget. For a list of pairs, the rounds take at most eight draws for each
     counted trial, or 64 for each pair if that is more.
     """
     if candidates.search is not None:
@@ -304,12 +304,12 @@ def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tu
     rounds, pairs = [], len(candidates.pairs)
     limit = max(_ROUND_DRAWS_PER_TRIAL * trials, _MIN_DRAWS_PER_PAIR * pairs)
     while pairs > 1:
-        # Every round costs half a pilot in all, and only the last ones may be long.
+        # Every round costs half a pilot in total, and only the last rounds may be long.
         most = _MAX_ROUND_ROWS if pairs > _FINAL_ROUND_PAIRS else _MAX_FINAL_ROUND_ROWS
         rounds.append((pairs, min(max(_MIN_ROUND_ROWS, pilot // (2 * pairs)), most)))
         pairs = (pairs + 2) // 3
     total = sum(many * size for many, size in rounds)
-    # In the same proportion, so that late rounds keep their longer pilots.
+    # All rounds are reduced in proportion, so that late rounds keep their longer pilots.
     return tuple((many, size * min(limit, total) // total) for many, size in rounds)
 
 
@@ -318,14 +318,14 @@ def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, siz
     merit = _score_wide_pair(source, vectors, attack, goal, size)
     if merit is None:
         merit = _score_narrow_pair(source, vectors, attack, goal, size)
-    # A metric claim is per unit of distance, and with delta nothing is ever divided.
+    # A metric claim is per unit of distance; with delta, a bound is never divided.
     return merit if goal.delta or merit < 0.0 else merit / pair.distance
 
 
 def _score_wide_pair(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float | None:
-    """Return what a pair with wide outputs promises, or None for others."""
+    """Return the expected bound of a pair with wide outputs, or None for other pairs."""
     reading = None
     if is_wide(source.elements, size):
         reading = read_wide(source, attack, pair, size)

@@ -1,7 +1,7 @@
-"""Pilot of an audit: the draws on which an attack chooses what is counted.
+"""Pilot of an audit: the draws on which an attack chooses the event.
 
-That is the event, its direction, and the thresholds of the further counts. An audit that stops
-early learns the event of each slice from earlier slices; one test martingale covers all of them.
+The pilot also chooses the direction, and the thresholds of the further counts. An audit with early
+stop learns the event of each slice from earlier slices, and one test martingale covers all slices.
 """
 
 from __future__ import annotations
@@ -59,38 +59,38 @@ from .wide_outputs import WideReading, is_wide, read_wide
 _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
 _MAX_TRAINING_ELEMENTS: Final = 2**26
-"""Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+"""Most values per side that are kept at once of the training draws: half a gibibyte per side."""
 _MAX_WHOLE_ELEMENTS: Final = 2**24
-"""The same of wide outputs, for an attack that reads them as they are."""
+"""Most values per side that are kept of wide outputs, for an attack that reads whole outputs."""
 _MAX_LATTICE_ELEMENTS: Final = 2**18
-"""Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
+"""Number of values per side for the floating-point attack; at least `_MIN_LATTICE_ROWS` rows."""
 _MIN_LATTICE_ROWS: Final = 2**12
 _MAX_SEARCHED_OUTPUTS: Final = 2**12
-"""Outputs of each side among which those inside the event are shown."""
+"""Number of outputs per side among which outputs inside the event are looked for."""
 _SEEN_OUTPUT_WIDTH: Final = 80
 _MAX_SEEN_OUTPUTS: Final = 5
 _MANY_PARTS_LIMIT: Final = 64
 _MIN_KEPT_OBJECTS: Final = 64
 _MIN_PROBED_ANSWERS: Final = 8
-"""Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
-least so many."""
+"""Least number of outputs that show how much memory outputs take. For a function of one output, it
+is one in 16 of the pilot, but at least this number."""
 _MAX_OBJECT_BYTES: Final = 2**26
-"""Bytes a side, written out, of objects that are kept at once. In memory they take several times as
-many."""
+"""Bytes per side, when written out, of objects that are kept at once. In memory they take several
+times as many."""
 _SELDOM_LIMIT: Final = 4
 _MAX_PRESENCE_OUTPUTS: Final = 2**14
-"""Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
+"""Number of outputs per side in which kinds, lengths and keys of only one side are looked for."""
 _SIMILAR_RATE_RATIO: Final = 0.98
 _MIN_MERIT_RATIO: Final = 1.02
-"""Times what the pilot shows that a stated log ratio must promise."""
+"""Least ratio of the bound from a stated log ratio to the bound that the pilot shows."""
 _MAX_CURVE_THRESHOLDS: Final = 48
 
 
 def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
-    """Split the pilot draws into those that train an attack and those that choose its event.
+    """Split the pilot draws into draws that train an attack and draws that choose its event.
 
-    Where outputs have many parts, half of a small pilot trains: what is learnt from few draws
-    limits what can be chosen.
+    If outputs have many parts, half of a small pilot is used for training, because an attack
+    trained on few draws limits the choice.
     """
     share = pilot // 4
     if has_many_parts:
@@ -105,14 +105,14 @@ def _max_training_rows(elements: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PilotDraws:
-    """The pilot of an audit (see `dpcore.attacks.attack.Pilot`).
+    """Pilot of an audit (see `dpcore.attacks.attack.Pilot`).
 
     Args:
-        source: where draws come from.
+        source: source of the draws.
         pair: the two inputs.
-        goal: what is to be certified.
-        size: pilot draws on each side.
-        lattice: look for a floating-point finding too.
+        goal: number of trials and level to be certified.
+        size: number of pilot draws per side.
+        lattice: True to look for a floating-point finding too.
         stated: scores that the mechanism itself states.
         claim: epsilon of the claim for the pair, a curve, or None.
     """
@@ -128,18 +128,18 @@ class PilotDraws:
 
     @property
     def facts(self) -> PilotFacts:
-        """Constants of the outputs that were read, or none if none were read."""
+        """Constants of the outputs that were read; without outputs, no constants."""
         return self._facts[-1] if self._facts else PilotFacts()
 
     def _note_facts(self, sides: Sides) -> None:
         self._facts.append(describe_pilot(sides, self.pair, self.claim, self.goal.delta))
 
     def add_facts(self, fitted: Fitted, *, null: bool) -> Fitted:
-        """Return what an attack chose with the constants of the outputs that it read.
+        """Return the attack's choice together with the constants of the outputs that it read.
 
         Args:
-            fitted: what the attack chose.
-            null: True if the inputs may be equal: then a constant does not concern the claim.
+            fitted: the attack's choice.
+            null: True if the inputs may be equal. A constant then does not affect the claim.
         """
         facts = self.facts
         constant = "" if null else facts.constant
@@ -147,7 +147,7 @@ class PilotDraws:
         return replace(fitted, constant=constant, is_steady=facts.is_steady, notes=notes)
 
     def outputs(self) -> Sides:
-        """Draw outputs on both sides, as many of the pilot as are kept at once."""
+        """Draw the pilot's outputs on both sides, up to the number that is kept at once."""
         source = self.source
         most = _max_training_rows(source.elements)
         if is_wide(source.elements, self.size):
@@ -158,9 +158,9 @@ class PilotDraws:
         return sides
 
     def _rows_kept(self) -> tuple[int, bool]:
-        """Return the number of outputs per side that are kept at once, and if they have many parts.
+        """Return the number of outputs per side kept at once, and True if outputs have many parts.
 
-        Of objects and texts a few are drawn, to see what they take.
+        For objects and texts, a few outputs are drawn to measure their memory.
         """
         source = self.source
         if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
@@ -177,13 +177,13 @@ class PilotDraws:
     def _draw_rest(
         self, trained: Sides, selection: int, limit: int, drawn: Sides | None = None
     ) -> tuple[Sides, tuple[tuple[Array, ...], tuple[Array, ...]]]:
-        """Draw the outputs that choose, beyond those drawn, and join them with the trained ones."""
+        """Draw the other outputs for the choice, and join them with the training outputs."""
         if drawn is None:
             rest = draw_first_outputs(self.source, selection, limit)
         else:
             rest = draw_more_outputs(self.source, drawn, selection, limit)
         if len({side.dtype == object for side in (*trained, *rest)}) > 1:
-            # Both sides of all parts keep the forms that one of them has.
+            # Both sides of all parts must have the same form.
             to_objects = answers.rows_to_objects
             trained, rest = ((to_objects(own), to_objects(other)) for own, other in (trained, rest))
         own, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
@@ -193,7 +193,7 @@ class PilotDraws:
         """Count the occurrences of an event among the first `size` draws on each side."""
         hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
         if not self._facts and not self.source.draws.native and {*hits} <= {0, size}:
-            # Nothing differed: are these outputs all one value?
+            # No difference was counted, so check if all outputs are one value.
             self.outputs()
         return Counts(hits[0], size, hits[1], size)
 
@@ -209,7 +209,7 @@ class PilotDraws:
         outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
         source.course.bar.relabel("reading the outputs")
         name = f"outputs of {source.name}"
-        # An executor's workers draw; the fit is on a thread of this process.
+        # An executor's workers draw, but the fit runs in a thread of this process.
         with use_threads(source.threads if source.executor is None else 1):
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
         scores += self.stated
@@ -222,7 +222,8 @@ class PilotDraws:
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
         if irregular and _has_rare_presence(*map(answers.join_outputs, wholes)):
-            # More draws say whether it is luck. Where the pilot is held as a whole, they are too.
+            # More draws show if this is chance. If the whole pilot is kept, the new draws are kept
+            # too.
             selection += self.size
             limit = selection if limit >= self.size else limit
             drawn = rest, rest_prime
@@ -231,7 +232,7 @@ class PilotDraws:
         crossed = choose_crossed(attack, wholes, goal)
         self._note_facts(trained)
         if self.facts != PilotFacts():
-            # Only such outputs are worth a second look, at all of them.
+            # Only outputs with constants are read again, now all of them.
             first, second = map(answers.join_outputs, wholes)
             self._note_facts((first, second))
         del outputs, outputs_prime, trained, wholes
@@ -275,14 +276,14 @@ class PilotDraws:
         )
 
     def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
-        """Read a pilot of wide outputs in a stream. Others are read as a whole."""
+        """Read a pilot of wide outputs as a stream; return None for outputs that are read whole."""
         if not is_wide(self.source.elements, self.size):
             return None
         asks = self.stated, self.claim, self.goal.delta
         return read_wide(self.source, attack, self.pair, self.size, *asks)
 
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
-        """Choose the event of wide outputs: on the chosen columns, or on all of them."""
+        """Choose the event for wide outputs, on the chosen columns or on all columns."""
         source, training, rest = self.source, reading.training, reading.rest
         floats: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):
@@ -349,11 +350,11 @@ class PilotDraws:
 
 @remember_parts()
 def _has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
-    """Return True if one side shows a kind, a length or a key that the other has seldom or never.
+    """Return True if one side shows a kind, a length or a key that is rare on the other side.
 
     Args:
-        outputs: pilot outputs on x; the first 16,384 are read.
-        outputs_prime: the same on x'.
+        outputs: pilot outputs on x; only the first 16,384 are read.
+        outputs_prime: pilot outputs on x', read in the same way.
     """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
@@ -369,9 +370,9 @@ def _has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
 
 
 def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
-    """Return an event whose words are the names of columns, if there are some."""
+    """Return an event that is described with the names of columns, if they have names."""
     score = getattr(event, "score", None)
-    # Without names pandas and files without a header number the columns.
+    # Without names, pandas and files without a header number the columns.
     if names == tuple(range(len(names))) or score is None or not is_dataclass(event):
         return event
     plain = (name.item() if isinstance(name, np.generic) else name for name in names)
@@ -384,24 +385,25 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
     """Return the most frequent distinct outputs inside an event.
 
     Args:
-        event: what is to be counted.
+        event: the event.
         outputs: pilot outputs on x, shape `(size, ...)`.
-        outputs_prime: the same on x'.
+        outputs_prime: pilot outputs on x', shape `(size, ...)`.
 
     Returns:
-        At most five of the first 4,096 outputs per side. Real numbers that do not repeat give none.
+        At most five of the first 4,096 outputs per side. Real numbers that do not repeat are not
+        listed.
     """
     heads = [side[:_MAX_SEARCHED_OUTPUTS] for side in (outputs, outputs_prime)]
     sides = [head[evaluate_event(event, head)] for head in heads]
     if sides[0].dtype == sides[1].dtype and sides[0].dtype.kind in "buif":
         sides = _keep_repeated_rows(sides)
-    # A list of rows: an object array has its objects, any other rows of plain values.
+    # A list of rows: objects of an object array, or plain values of other arrays.
     tables = [Counter(map(represent_value, side.tolist())) for side in sides]
     both = tables[0] + tables[1]
     often = both.most_common(_MAX_SEEN_OUTPUTS)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
     if numbers or outputs.dtype.kind in "buifcmM":
-        # What numbers look like is clear; which of them come again and again is not.
+        # A single number shows nothing new to a reader, but repeated numbers do.
         often = [output for output in often if output[1] > 1]
     return tuple(
         SeenOutput(one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
@@ -413,7 +415,7 @@ def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
     """Return the rows of numbers that occur at least twice on both sides together."""
     keys = []
     for side in sides:
-        # All NaN have one text, whatever their bits.
+        # All NaN get the same bits.
         rows = np.where(np.isnan(side), np.nan, side) if side.dtype.kind == "f" else side
         keys.append([row.tobytes() for row in rows.astype(side.dtype)])
     times = Counter(itertools.chain(*keys))
@@ -424,19 +426,19 @@ def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
 
 
 def represent_value(value: Any) -> str:
-    """Return the repr of an output; that of a set has its members in order."""
+    """Return the repr of an output; for a set, with its members in sorted order."""
     try:
         if isinstance(value, (set, frozenset)):
-            # Equal sets may have their members in different orders.
+            # Equal sets may list their members in different orders.
             return f"{{{', '.join(sorted(map(repr, value)))}}}"
         return repr(value)
     except Exception:
-        # An object whose own repr fails is still an output.
+        # An object whose repr fails is still an output.
         return show(value)
 
 
 def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
-    """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
+    """Return True if a rare event is better, unless the chosen one is simpler and about as good."""
     rates = []
     for event in (seldom, chosen):
         counts = numerator_first(event.counts, event.direction)
@@ -448,14 +450,14 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
 
 
 def _join_unlike_parts(parts: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Return the parts of a pilot; join them if one of them has rows of another shape."""
+    """Return the parts of a pilot; join them if one part has rows of another shape."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
 
 def _float_scores(
     source: Source, scores: tuple[Score, ...], sides: Sides, pair: Pair
 ) -> tuple[Score, ...]:
-    """Make scores of float properties besides the value: last bits and the sign of zero."""
+    """Make scores of float properties other than the value: last bits and the sign of zero."""
     rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
     few = sides[0][:rows], sides[1][:rows]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -463,7 +465,7 @@ def _float_scores(
 
 
 def _mark_curve(chosen: Choice, sides: Sides) -> Floats:
-    """Choose thresholds of the score, on outputs that it reads, for the trade-off curve."""
+    """Choose thresholds of the score on the given outputs, for the trade-off curve."""
     score = chosen.event.score
     values = scores_of(score, sides[0]), scores_of(score, sides[1])
     return _choose_curve_thresholds(chosen, marks_on(score, sides, values).points, values)
@@ -474,7 +476,7 @@ def _choose_curve_thresholds(
 ) -> Floats:
     """Choose the thresholds of the score at which the trade-off curve will be counted."""
     if edges.size > _MAX_CURVE_THRESHOLDS:
-        # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
+        # Half of them evenly over the outputs, half towards the tails, where `edges` are dense.
         half = _MAX_CURVE_THRESHOLDS // 2
         pooled = np.concatenate(values)
         spread = np.quantile(pooled[np.isfinite(pooled)], np.linspace(0.02, 0.98, half))

@@ -35,24 +35,24 @@ from .pilot import PilotDraws
 from .request import Request, request_of, settle_request
 
 _LAPLACE_EVENT_MASS: Final = 0.5
-"""Probability of the half line beyond an input: the largest event that shows the whole loss of
-Laplace noise."""
+"""Probability of the half line beyond an input. It is the largest event that shows the whole loss
+of Laplace noise."""
 _MIN_TIMED_SECONDS: Final = 0.05
-"""Seconds of the shortest run that measures the speed."""
+"""Least time of a run that measures the speed."""
 
 _EVENTS_PER_ROUND: Final = 8
-"""Events of a round: some fits are luckier than others, and an audit has one."""
+"""Events per round. An audit has only one event, and some fits give better events than others."""
 _FIRST_PILOT_TRIALS: Final = 128
 _PILOT_GROWTH: Final = 4
 _MAX_PILOT_TRIALS: Final = 2**20
-"""Largest number of trials of the audit that a round plans, and of the draws of the last round."""
+"""Largest number of trials of a planned audit, and of the draws of the last round."""
 _LIMIT_FAILURE: Final = 0.1
-"""Probability that one of the two limits of an event fails. Both fail at once, and by so much that
-the plan is too small, in about 2 of 100 plans."""
+"""Probability that one of the two limits of an event fails. In about 2 of 100 plans both limits
+fail by so much that the plan is too small."""
 _CLOSE_PLAN_RATIO: Final = 1.2
-"""Largest ratio of a plan from limits to the plan from the rates themselves that is accepted."""
+"""Largest accepted ratio of the plan from limits to the plan from the rates themselves."""
 _PILOTS_PER_TRIAL: Final = 2
-"""Ratio of pilots to trials from which a plan is accepted."""
+"""Ratio of pilot draws to planned trials from which on a plan is accepted."""
 _SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
@@ -78,64 +78,68 @@ def plan(
 ) -> Plan:
     """Compute the number of trials that an audit needs to refute a false claim.
 
-    The fewest n with ``P(bound(K, K') > claim) >= power`` for K ~ Binomial(n, p), K' ~ Binomial(n,
-    q) and the Clopper-Pearson bound of `dpcore.audit`, a sum of binomial probabilities (exact to
-    10^8 trials, then rounded up). p is the event's `mass`, and ``(p - delta)/q = e^true_epsilon``:
-    the event shows the whole loss. One that shows less needs more trials. So does an attack that
-    does not know the event: `auto` usually takes up to 4 times as many (measured with noise a tenth
-    too small: 1 to 4 times as many for six of seven mechanisms, 16 times for geometric noise).
+    It is the fewest n with ``P(bound(K, K') > claim) >= power``. Here K ~ Binomial(n, p), K' ~
+    Binomial(n, q), and the bound is the Clopper-Pearson bound of `dpcore.audit`. The probability is
+    a sum of binomial probabilities (exact up to 10^8 trials, then rounded up). p is the event's
+    `mass`, and ``(p - delta)/q = e^true_epsilon``: the event is assumed to show the whole loss. An
+    event that shows less needs more trials. An attack that does not know the event also needs more:
+    `auto` usually takes up to 4 times as many. (Measured with noise a tenth too small: 1 to 4 times
+    as many for six of seven mechanisms, 16 times for geometric noise.)
 
-    The violation is a true loss, or a noise that is too small by a factor: ``true_epsilon = claim
-    / factor`` with delta 0, as of Laplace noise, and with delta > 0 the loss of Gaussian noise
-    whose sigma is `factor` times the least for (claim, delta). The event is given by its mass; or
-    a mechanism is: pilots choose the event as `audit` would, fresh draws show how often it happens
-    on either side, and lower and upper limits of that are planned with. Without a violation the
-    mechanism's own is planned for.
+    The violation is a true loss, or noise that is too small by a factor. With delta 0 the loss is
+    ``true_epsilon = claim / factor``, as for Laplace noise. With delta > 0 it is the loss of
+    Gaussian noise with a sigma of `factor` times the least sigma for (claim, delta). The event is
+    given by its mass, or by a mechanism. With a mechanism, pilots choose the event as `audit`
+    would. Fresh draws then give lower and upper limits on its rates, and these limits are used for
+    the plan. If no violation is given, the plan is for the mechanism's own violation.
 
-    For an audit of one training run give canaries, guesses or both: how many canaries (guesses a
-    share of them, such as 1.0), how many guesses (canaries given), or what both can certify. A
-    guess is then right with probability ``e^t/(1 + e^t)``, t the true loss: the best attack.
+    For an audit of one training run, give canaries, guesses or both. With guesses as a share, such
+    as 1.0, the result is the number of canaries. With canaries, it is the number of guesses. With
+    both, it is the power and the largest epsilon that they can certify. A guess is assumed to be
+    right with probability ``e^t/(1 + e^t)``, where t is the true loss: this is the best attack.
 
     Args:
-        claim: the epsilon that is claimed, or a curve of `dpcore.claims`, with a factor (of
-            Gaussian noise) or a mechanism. None takes that of the mechanism. Of a curve, what is
-            planned for is the tangent that shows the violation soonest.
-        true_epsilon: the loss to be found, above the claim.
-        factor: scale of the noise over the right one, above 0 and below 1; .9 is noise a tenth
-            too small.
-        mass: probability of the event on the side where it is likelier, above delta and at most
-            1. None is .5, that of Laplace noise beyond its input; with delta > 0 the threshold
-            that finds Gaussian noise soonest.
-        mechanism: as in `dpcore.audit`; its draws cost what those of a small audit do.
-        pair: as in `dpcore.audit`; two neighbouring inputs, or several pairs to choose from.
+        claim: the claimed epsilon, or a curve of `dpcore.claims` together with a factor (of
+            Gaussian noise) or a mechanism. None takes the mechanism's own claim. For a curve, the
+            plan is for the tangent that shows the violation with the fewest trials.
+        true_epsilon: the true loss to be found, above the claim.
+        factor: scale of the noise divided by the correct scale, above 0 and below 1; .9 means noise
+            a tenth too small.
+        mass: probability of the event on the side where it is likelier, above delta and at most 1.
+            Defaults to .5, the mass of Laplace noise beyond its input; with delta > 0, to the
+            threshold that finds Gaussian noise with the fewest trials.
+        mechanism: mechanism as in `dpcore.audit`. The plan costs as many draws as a small audit.
+        pair: as in `dpcore.audit`: two neighbouring inputs, or several pairs to choose from.
         delta: delta of the claim, in [0, 1).
         confidence: confidence of the audit, strictly between 0 and 1 (`dp_audit` uses .9999).
         power: probability of refuting the claim, strictly between 0 and 1.
-        canaries: canaries of one run, each included by a fair coin.
-        guesses: guesses about them: a number, or a share (a float up to 1.0).
-        attack: as in `dpcore.audit`, for the mechanism.
-        pilot: most draws on each side that a pilot counts. None is 2**20. The first counts 1,024
-            of eight events, each chosen as an audit of 128 trials would, every further one four
-            times as many, until the plan is as small as the rates allow, or half as large as what
-            was counted. If the last one shows too little, events are chosen as audits of up to
-            eight times its trials would. Where draws are costly, a `mass` needs none.
+        canaries: number of canaries of one run, each included by a fair coin.
+        guesses: guesses about the canaries: a number, or a share (a float up to 1.0).
+        attack: attack on the mechanism, as in `dpcore.audit`.
+        pilot: largest number of draws per side that a pilot counts. Defaults to 2**20. The first
+            pilot counts 1,024 draws of eight events, each chosen as in an audit of 128 trials.
+            Every further pilot counts four times as many. The pilots end if the plan is as small as
+            the rates allow, or half as large as the number of counted draws. If the last pilot
+            shows too little, events are chosen as in audits of up to eight times its trials. If
+            draws are slow, give a `mass`, which needs no draws.
         rng: None, an int or a Generator, as in `dpcore.audit`.
-        threads: as in `dpcore.audit`.
+        threads: number of threads, as in `dpcore.audit`.
         progress: as in `dpcore.audit`.
 
     Returns:
-        The `Plan`: `trials` (or `canaries` and `guesses`), `seconds` at the pilots' speed, what is
-        `certifiable` at most; `print` shows it, `plot` its power against the number of trials.
+        The `Plan`. It has `trials` (or `canaries` and `guesses`), `seconds` at the speed of the
+        pilots, and the largest epsilon that is `certifiable`. `print` shows it, and `plot` shows
+        its power against the number of trials.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or one is missing.
         ValueError: if a value is out of range, arguments exclude each other, the true loss is not
-            above the claim, or 2**53 trials are not enough; if pilots show no violation.
+            above the claim, or 2**53 trials are not enough; if the pilots show no violation.
 
     Source:
-        Clopper and Pearson (1934) for the bound, the power of a test by its definition; Balle and
-        Wang (2018), theorem 8, for Gaussian noise; Steinke, Nasr and Jagielski (2023), theorem
-        5.2, for one run.
+        Clopper and Pearson (1934) for the bound; the power follows from its definition; Balle and
+        Wang (2018), theorem 8, for Gaussian noise; Steinke, Nasr and Jagielski (2023), theorem 5.2,
+        for one run.
 
     Example:
         >>> import dpcore
@@ -175,7 +179,7 @@ def plan(
 
 
 def _refuse_ignored(when: str, **arguments: Any) -> None:
-    """Refuse arguments that would be ignored."""
+    """Raise an error if an argument is given that would be ignored."""
     for name, value in arguments.items():
         if value is not None:
             raise invalid(name, f"None {when}", value)
@@ -184,7 +188,7 @@ def _refuse_ignored(when: str, **arguments: Any) -> None:
 def _compute_true_loss(
     claim: float, true_epsilon: float | None, factor: float | None, delta: float
 ) -> float:
-    """Compute the loss to be found from either of its two arguments."""
+    """Compute the loss to be found from `true_epsilon` or `factor`."""
     if true_epsilon is not None:
         _refuse_ignored("where true_epsilon is given", factor=factor)
         loss = real("true_epsilon", true_epsilon, low=0.0)
@@ -207,7 +211,8 @@ def _compute_true_loss(
 def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
     """Plan from an event's mass, or from the best event if no mass is given.
 
-    The event shows the whole loss; with Gaussian noise, the part of the loss that it can show.
+    The event is assumed to show the whole loss. With Gaussian noise, it shows only a part of the
+    loss.
     """
     delta, true = stated.delta, stated.true_epsilon
     blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
@@ -227,7 +232,7 @@ def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
 
 
 def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
-    """Refuse arguments that a claim that is a curve excludes."""
+    """Raise an error for arguments that cannot be combined with a claim that is a curve."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
         _refuse_ignored(requirement, true_epsilon=true_epsilon)
@@ -270,7 +275,7 @@ def _plan_from_curve(
 
 
 def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
-    """Plan one run: the number of guesses that suffices, or all guesses that are possible."""
+    """Plan one run, with the sufficient number of guesses or the largest possible number."""
     most = None if canaries is None else integer("canaries", canaries, 1)
     whole = isinstance(guesses, (int, np.integer)) or guesses is None
     share = None if whole else real("guesses", guesses, low=0.0, high=1.0, open_low=True)
@@ -287,7 +292,7 @@ def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
         n_guesses = guesses_for(run_of, stated.claim, stated.guess_rate, *settings, **limit)
         if n_guesses is None and most is None:
             raise invalid("delta", "small enough that a million guesses suffice", stated.delta)
-    # Where all canaries are too few, the plan says what guessing all of them would find.
+    # If all canaries are too few, the plan states the power of guessing all of them.
     n_guesses = most if n_guesses is None else n_guesses
     assert n_guesses is not None
     return replace(stated, canaries=run_of(n_guesses), guesses=n_guesses)
@@ -302,7 +307,7 @@ def _plan_from_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Plan:
-    """Plan from ever larger pilots of a mechanism, until they show enough."""
+    """Plan from pilots of a mechanism that grow until they show enough."""
     claim, delta = stated["claim"], stated["delta"]
     _check_curve_plan(claim, violation[0], delta)
     curve = claim if isinstance(claim, Claim) else None
@@ -318,7 +323,7 @@ def _plan_from_pilots(
         request, best = pilots.request, None
         true = None if own else _compute_true_loss(pilots.claim, *violation, request.delta)
         if true is not None and request.delta:
-            # What noise that keeps such a claim makes a pilot choose is another event.
+            # Noise that satisfies such a claim would make a pilot choose another event.
             whole = pilots.claim * pilots.distance, true * pilots.distance
             best = gaussian_event(*whole, request.delta, request.confidence, power)
         return replace(pilots, true=true, power=power, assumed=best)
@@ -330,19 +335,21 @@ def _plan_from_pilots(
         if planned is None:
             if not last and not pilots.close:
                 continue
-            # An audit of more trials chooses a better event, up to the draws that a pilot may take.
+            # An audit with more trials chooses a better event, up to the draws that a pilot may
+            # take.
             aim = size
             while last and pilots.short and aim < _EVENTS_PER_ROUND * size:
                 aim *= 2
                 pilots = look(size, aim, turn)
-            # One of fewer trials chooses a worse event: is its own good enough?
+            # An audit with fewer trials chooses a worse event. Check if its own event is good
+            # enough.
             careful = pilots.careful
             if aim == size and careful is not None and careful < pilots.least:
                 again = look(size, careful, turn)
                 enough = again.careful
                 pilots = again if enough is not None and enough < pilots.least else pilots
             planned = pilots.plan(violation[1], seed)
-        # Whatever follows is only timed, so that no clock decides the plan.
+        # Later rounds are only timed, so that the plan does not depend on a clock.
         if timed[-1][1] >= _MIN_TIMED_SECONDS or last or size >= planned.size:
             break
     assert planned is not None
@@ -350,9 +357,10 @@ def _plan_from_pilots(
 
 
 def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
-    """Forecast the time of an audit from the times of smaller ones.
+    """Forecast the time of an audit from the times of smaller audits.
 
-    Each further trial costs as much as the trials between the smallest and the largest of these.
+    Each further trial is assumed to cost as much as a trial between the smallest and the largest of
+    these audits.
     """
     (small, least), (large, most) = timed[0], timed[-1]
     each = (most - least) / (large - small) if large > small and most > least else most / large
@@ -364,12 +372,12 @@ class Pilots:
     """Events that audits of one size would choose, counted on the same fresh draws.
 
     Args:
-        request: what an audit of that size settles.
-        chosen: the events and the sides in their numerators.
-        seen: how often each happened, the numerator's side first.
-        true: the loss that is planned for, or None for the mechanism's own.
-        assumed: rates of another event, which is to show it, or None for those that were chosen.
-        power: the power wanted.
+        request: the settled request of an audit of that size.
+        chosen: the events, with the side in the numerator of each.
+        seen: counts of each event, with the numerator's side first.
+        true: the loss that is planned for, or None for the mechanism's own loss.
+        assumed: rates of another event that shows the loss, or None for the chosen events.
+        power: the required power.
     """
 
     request: Request
@@ -392,9 +400,9 @@ class Pilots:
         return self.request.pair.distance
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
-        """Return lower limits of the events' masses and rates for the other side.
+        """Return, for each event, a lower limit on its mass and a rate for the other side.
 
-        These are upper limits, or follow from `true` if it is given.
+        The rate is an upper limit, or follows from `true` if it is given.
         """
         if self.assumed is not None:
             return [self.assumed]
@@ -408,18 +416,18 @@ class Pilots:
         return rates_of_events
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
-        """Compute the trials that suffice at rates with this tail probability."""
+        """Compute the sufficient number of trials from limits with this tail probability."""
         settings = self.request.delta, self.request.confidence, self.power
         return trials_for(self.claim * self.distance, self.rates(tail), *settings, rough=rough)
 
     @property
     def careful(self) -> int | None:
-        """Approximate number of trials that suffices."""
+        """Approximate sufficient number of trials, from cautious limits."""
         return self.trials(_LIMIT_FAILURE, rough=True)
 
     @property
     def close(self) -> bool:
-        """True if larger pilots would cost more than they save."""
+        """True if larger pilots would cost more draws than they save."""
         careful, face = self.careful, self.trials(0.5, rough=True)
         if careful is None or face is None:
             return False
@@ -427,21 +435,21 @@ class Pilots:
 
     @property
     def short(self) -> bool:
-        """True if the audit needs more trials than the one that would choose these events."""
+        """True if the audit needs more trials than the audit that would choose these events."""
         careful = self.careful
         return self.assumed is None and (careful is None or careful >= 2 * self.least)
 
     @property
     def least(self) -> int:
-        """Number of trials below which an audit chooses a worse event, on fewer draws."""
+        """Number of trials below which an audit has a smaller pilot and chooses a worse event."""
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
     def plan(self, factor: float | None, seed: int) -> Plan:
-        """Make the plan; it names the event with the median ratio, and its size suffices for all.
+        """Make the plan. It names the event with the median ratio, and its size suffices for all.
 
         Args:
-            factor: the factor that made `true`, or None.
-            seed: repeats the pilots.
+            factor: the factor from which `true` follows, or None.
+            seed: seed that repeats the pilots.
 
         Raises:
             ValueError: if no number of trials is enough.
@@ -469,10 +477,10 @@ class Pilots:
 
 
 def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Yield the audit sizes of the rounds of pilots, each with True if it is the last.
+    """Yield the audit sizes of the rounds of pilots, each with True for the last round.
 
     Args:
-        pilot: most draws on each side of a round.
+        pilot: largest number of draws per side in a round.
     """
     most = (
         _MAX_PILOT_TRIALS if pilot is None else integer("pilot", pilot, _EVENTS_PER_ROUND)
@@ -492,13 +500,13 @@ def fit_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Pilots:
-    """Fit events as audits of a size fit them, and count them on fresh draws.
+    """Choose events as audits of a given size would, and count them on fresh draws.
 
     Args:
-        mechanism: as in `dpcore.audit`.
-        size: trials of such an audit; eight times as many are drawn.
-        aim: trials of the audit whose events are fitted, or None for `size`.
-        seed: of all draws, and the number of the round.
+        mechanism: mechanism as in `dpcore.audit`.
+        size: number of trials of such an audit. Eight times as many are drawn.
+        aim: number of trials of the audit that chooses the events, or None for `size`.
+        seed: seed of all draws, and the number of the round.
         progress: as in `dpcore.audit`.
         **stated: other arguments of `dpcore.audit`.
 
@@ -525,14 +533,14 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         source = own.make_source(own.pair)
         at = own.known, own.goal, own.pilot_size
         fitted = own.attack.fitted_on(PilotDraws(source, *at, stated=own.stated_scores))
-        # Where one event is of objects, all are counted on objects.
+        # If one event needs objects, all events are counted on objects.
         shape = shape if source.shape == shape else ()
         chosen.append((fitted.event, fitted.direction))
     large = replace(request, trials=_EVENTS_PER_ROUND * size, shape=shape)
     counts = _count_events(large, [event for event, _ in chosen])
     ordered = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     if isinstance(request.claim, Claim):
-        # An audit of a curve refutes at least as often as one of its tangent.
+        # An audit of a curve refutes at least as often as an audit of its tangent.
         epsilon, delta = choose_tangent(request.claim, sum(ordered[1:], ordered[0]))
         request = replace(request, claim=epsilon, delta=delta)
     return Pilots(request, tuple(chosen), ordered)

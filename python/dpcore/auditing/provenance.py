@@ -1,4 +1,4 @@
-"""Record of how a result was made."""
+"""Record of how a result was made (its provenance)."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ _WRAPPED_ATTRIBUTES: Final[dict[type, str]] = {
     TorchNoise: "distribution",
     TorchModule: "module",
 }
-"""Classes that wrap a mechanism, and where they hold it; others say `__wrapped__`."""
+"""Classes that wrap a mechanism, and the attribute that holds it; others use `__wrapped__`."""
 
 _MAX_WRAPPERS: Final = 50
-"""Wrappers that are followed: one may hold itself."""
+"""Number of wrappers that are followed, because a wrapper may contain itself."""
 
 _MAX_SOURCE_BYTES: Final = 2**16
-"""Bytes of a file named in a command, up to which its text is kept."""
+"""Size in bytes up to which the text of a file named in a command is kept."""
 
 _RELEASED_PACKAGES: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
-"""Packages of whose code a name and a version tell all."""
+"""Released packages. Their code is known from its name and the version."""
 
 _SOURCE_CACHE: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
-"""Texts by what they define: many audits of one function read its file once."""
+"""Source texts by definition, so that many audits of one function read its file once."""
 
 
 def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
     """Record how a run that begins now is made.
 
     Args:
-        thing: the mechanism, or the attack on recorded outputs, or None for one that is not known.
-        source: whether its text is wanted.
-        what: a word for it if it is not a mechanism.
+        thing: the mechanism, or the attack on recorded outputs, or None if it is not known.
+        source: True to record its source text.
+        what: word for the object if it is not a mechanism. Defaults to no word.
 
     Returns:
-        The record, its command empty.
+        The record, with an empty command.
 
     Raises:
         TypeError: if `source` is not a bool.
@@ -128,7 +128,7 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
 def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts of the files that a command names, each after its name."""
     for argument in dict.fromkeys(arguments):
-        # What is no text is a compiled program; what is long is data.
+        # A file that is not text is a compiled program, and a long file is data.
         with contextlib.suppress(OSError, ValueError):
             if 0 < Path(argument).stat().st_size <= _MAX_SOURCE_BYTES:
                 yield f"{argument}:\n\n{Path(argument).read_text(encoding='utf-8')}"
@@ -150,11 +150,9 @@ def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
 def _list_definitions(layer: Any) -> list[Any]:
     """List the definitions of a layer.
 
-    This is the function or class itself; for any other object its class, and the classes of what
-    runs inside it.
-
-    What runs inside are the modules of one of torch, and encoder and noise of a `dpcore.torch`
-    mechanism.
+    For a function or class, this is the object itself. For any other object, it is its class and
+    the classes of the objects that run inside it. These are the modules of a torch module, and the
+    encoder and noise of a `dpcore.torch` mechanism.
     """
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
@@ -174,16 +172,16 @@ def _list_definitions(layer: Any) -> list[Any]:
 def _is_installed(definition: Any) -> bool:
     """Return True if a function or class belongs to an installed package.
 
-    Of the many that run inside a layer, only a few are the user's.
+    Only a few of the many classes that run inside a layer are the user's own.
     """
     file = imported_attribute(_get_module(definition), "__file__") or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def _describe_object(definition: Any) -> str:
-    """Describe a function or class by its kind and name; describe other objects by their class."""
+    """Describe a function or class by kind and name, and any other object by its class."""
     if isinstance(definition, types.FunctionType):
-        # Its own name: one that wraps another bears the other's.
+        # The name in its code, because `functools.wraps` copies the other function's name.
         return f"function {definition.__code__.co_qualname}"
     if isinstance(definition, types.BuiltinFunctionType):
         return f"function {definition.__qualname__}"
@@ -197,7 +195,7 @@ def _get_package(definition: Any) -> str:
 
 
 def _get_module(definition: Any) -> str:
-    # A function that `functools.wraps` another bears the other's module.
+    # The module of its globals, because `functools.wraps` copies the other function's module.
     own = (
         definition.__globals__.get("__name__")
         if isinstance(definition, types.FunctionType)
@@ -210,17 +208,17 @@ def _get_source_text(definition: Any) -> str:
     """Return the source text of a function or a class; empty if there is none."""
     try:
         if definition not in _SOURCE_CACHE:
-            # By its code where it wraps another: inspect would show the other.
+            # If it wraps another function, use its code, because inspect would show the other one.
             wraps = isinstance(definition, types.FunctionType) and "__wrapped__" in vars(definition)
             text = inspect.getsource(definition.__code__ if wraps else definition)
             name = (
                 definition.__name__ if isinstance(definition, type) else definition.__code__.co_name
             )
-            # Lines of a file that was edited may be anything.
+            # If the file was edited, the lines may belong to something else.
             _SOURCE_CACHE[definition] = text if name.strip("<>") in text else ""
         return _SOURCE_CACHE[definition]
     except Exception:
-        # What inspect raises of odd code is not listed anywhere, and no audit may fail by it.
+        # inspect may raise any error for unusual code, and an audit must not fail because of it.
         return ""
 
 
@@ -277,7 +275,7 @@ def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> 
 
 @functools.cache
 def _get_version(package: str) -> str:
-    """Return the version of an imported package; empty if it states none."""
+    """Return the version of an imported package; empty if the package states no version."""
     if package == "dpcore":
         return __version__
     version = imported_attribute(package, "__version__")
@@ -293,7 +291,7 @@ def _get_version(package: str) -> str:
 
 @functools.cache
 def _read_cpu_model() -> str:
-    """Return the model of the CPU, if it can be read without another process."""
+    """Return the model of the CPU, if it can be read without starting a process."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             named = (line.partition(":")[2].strip() for line in lines if line[:10] == "model name")

@@ -1,14 +1,15 @@
-"""Source of a mechanism's randomness: the seed, its own, or one that its copies share.
+"""Source of a mechanism's randomness: the seed, its own, or a source that its copies share.
 
-The mechanism itself is tested: it draws some rows of both sides twice, the second time with the
-generators in question put back. If both draws are independent, all 2r rows of one side are
-exchangeable: given their values, every way to sort them into r pairs is as likely as any other.
-The share of these ways in which all pairs agree is an exact p-value, whatever the law and its
-atoms: 1/(2r - 1)!! where no two of the r rows agree, and 2^-40 already for r = 12.
+The mechanism itself is tested. It draws some rows of both sides twice, and the second time the
+generators are first reset to their earlier states. If the two draws are independent, all 2r rows of
+one side are exchangeable: given their values, every way to sort them into r pairs is equally
+likely. The share of the ways in which all pairs agree is an exact p-value for every distribution,
+with or without atoms. It is 1/(2r - 1)!! if no two of the r rows agree, and already 2^-40 for
+r = 12.
 
-How many rows are drawn depends on the rows and on the number of trials, never on clocks. A
-function of one answer, which may be slow, is called at most 24 times for this, or once for every
-eight trials if that is more.
+The number of rows depends on the rows and on the number of trials, never on clocks. A function of
+one output, which may be slow, is called at most 24 times for this test, or once for every eight
+trials if that is more.
 """
 
 from __future__ import annotations
@@ -35,38 +36,38 @@ from ..sampling.workers import runs_in
 from ..streams import PROBE, Generators, threads_of
 
 _FIRST_REPEATED_ROWS: Final = 64
-"""Rows drawn twice, first of all, on both sides together: enough for whatever has many values."""
+"""Number of rows on both sides together that are drawn twice at first."""
 _MIN_REPEATED_ANSWERS: Final = 12
-"""The same of a function of one answer, at least: p = 1/(11!!)^2 = 9e-9 if no two of 6 agree."""
+"""Least number of rows for a function of one output: p = 1/(11!!)^2 = 9e-9 if no two of 6 agree."""
 _ROW_LIMITS: Final = ((2**17, 16), (2**9, 4))
-"""Rows at most, and one in so many trials; whichever of these allows more."""
+"""Largest numbers of rows, each with a number of trials per row; the larger limit is used."""
 _ANSWER_LIMIT: Final = (2**17, 16)
-"""The same of answers: each is drawn twice, so that calls are one in eight trials."""
+"""The same limit for functions of one output. Each is drawn twice: one call in eight trials."""
 _MAX_LOG_P_VALUE: Final = math.log(5e-8)
-"""Logarithm of the p-value below which equal rows are not explained by chance. There are at most 14
-looks, one for each doubling, so that a chance result passes with probability 7e-7."""
+"""Logarithm of the p-value below which equal rows are not due to chance. There are at most 14
+looks, one for each doubling, so a chance result passes with probability at most 7e-7."""
 _PLAIN_DIFFERENCE: Final = 2.0**-4
-"""Relative difference of numbers that no format rounds to each other, however few rows show it."""
+"""Relative difference that no float format rounds away, even if few rows show it."""
 _MAX_RECENT_NUMBERS: Final = 2**22
-"""Numbers of blocks of one row that are compared together, at least two rows of them."""
+"""Most values in one-row blocks that are compared together; at least two rows are compared."""
 _MAX_KEPT_ELEMENTS: Final = 2**22
-"""Numbers of a side that are kept to see which rows agree."""
+"""Most values per side that are kept to find rows that agree."""
 _MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are compared. Further columns could only make the test stronger."""
 
 _COMPARED_AT_ONCE: Final = 2**12
-"""Columns that are compared before it is checked whether any rows can still agree."""
+"""Columns that are compared before it is checked if any rows can still agree."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
-"""(number of a block, rows) -> its outputs."""
+"""Function (number of a block, rows) -> outputs of the block."""
 
 
 @dataclass(frozen=True)
 class Heard(CallableDraws):
-    """Draws made during the probe, with the time of each call.
+    """Draws that are made during the probe, with the time of each call.
 
     Args:
-        course: records the calls.
+        course: record of the calls.
     """
 
     course: Course = field(default_factory=Course, compare=False)
@@ -84,12 +85,12 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
     Args:
         draws: the mechanism's draws.
-        trials: that the audit reaches to; they limit the rows drawn here.
+        trials: largest trial number of the audit; it limits the rows that are drawn here.
 
     Returns:
         "seed" if the same generator gives the same outputs bit for bit, "rounding" if they differ
-        only by rounding, "own" if by more, "not known" if equality may be chance: where all rows
-        are equal, say.
+        only by rounding, "own" if they differ by more, and "not known" if equality may be chance
+        (for example, if all rows are equal).
 
     Example:
         >>> from dpcore import Pair
@@ -109,57 +110,58 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
 
 Shared = tuple[str, Any]
-"""The argument that makes several processes draw, "executor" or "checkpoint", and its value."""
+"""The argument that lets several processes draw, "executor" or "checkpoint", and its value."""
 
 
 def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
-    """Check that randomness outside the seed's generators is not repeated by processes.
+    """Check that processes do not repeat randomness from outside the seed's generators.
 
-    Every process has a copy of the mechanism and of all generators that it reaches, and would
-    repeat the draws of the others. The system's entropy is different: no state of this process
-    brings its draws back.
+    Every process has a copy of the mechanism and of all generators that the mechanism reaches.
+    Copied generators would repeat the draws of the other processes. The system's entropy is
+    different, because no state of a process can repeat it.
 
     Args:
         draws: the mechanism's draws.
-        trials: as for `classify_randomness`.
-        shared: for the complaint.
+        trials: largest trial number, as in `classify_randomness`.
+        shared: argument that lets several processes draw, for the error message.
 
     Returns:
-        True if the randomness is that of the global generators of Python, numpy or torch, which
-        can be seeded anew for every block; False if this process cannot repeat it.
+        True if the randomness comes from the global generators of Python, numpy or torch, which can
+        be seeded for every block. False if this process cannot repeat the randomness.
 
     Raises:
-        ValueError: if it comes from another generator in this process, or may: where so few rows
-            differ that equal ones may be chance.
+        ValueError: if the randomness comes from another generator in this process, or may come from
+            one (so few rows differ that equal rows may be chance).
     """
     with Generators.defaults() as generators:
         of_globals = _compare_with_states(generators, draws, draws, trials)
     if "own" not in of_globals and of_globals != {"not known"}:
         return True
     with Generators.everywhere() as every:
-        # Copies as processes would have them; what they share with the original is put back.
+        # These copies are like those in two processes. Objects shared with the original are
+        # restored.
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
         verdicts = _compare_with_states(every, twins[0], twins[1], trials)
     if verdicts & {"seed", "rounding"}:
         _refuse_copies(draws, shared, "draws")
     if "own" not in verdicts and not draws_globals_alone(draws, shared):
-        # All rows came again. That a generator repeats them is as likely as anything else.
+        # All rows were repeated, and a copied generator may be the reason.
         _refuse_copies(draws, shared, "may draw")
     return "own" not in verdicts
 
 
 def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
-    """Return True if a call moves the states of global generators, False if of none.
+    """Return True if a call changes global generators, False if it changes no generator.
 
-    This is for mechanisms whose outputs hardly differ, so that outputs do not show whether
-    processes would repeat them. One call on each side is made.
+    This is for mechanisms whose outputs hardly differ, so that the outputs do not show if processes
+    would repeat them. One call per side is made.
 
     Args:
         draws: the mechanism's draws.
-        shared: for the complaint.
+        shared: argument that lets several processes draw, for the error message.
 
     Raises:
-        ValueError: if a call moves the state of another generator in this process.
+        ValueError: if a call changes the state of another generator in this process.
     """
     with Generators.everywhere() as every:
         rows = 1 if one_by_one(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
@@ -182,7 +184,7 @@ def _refuse_copies(draws: CallableDraws, shared: Shared, verb: str) -> NoReturn:
 def _compare_with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
-    """Compare two draws on each side, the second from the generator states of the first."""
+    """Compare two draws on each side; the second draw begins with the first's generator states."""
     both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
     sides = [_RepeatedSide(generators.kept(a), generators.put_back(b)) for a, b in both]
     _draw_twice(sides, first, trials, until_own=False)
@@ -192,12 +194,12 @@ def _compare_with_states(
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
-    """Make two copies as two processes would have them; return the object itself if impossible."""
+    """Make two copies as in two processes; return the object itself if it cannot be copied."""
     for duplicate in (_pickle_copy, copy.deepcopy):
         try:
             return duplicate(mechanism), duplicate(mechanism)
         except Exception:
-            # Executors with picklers of their own take more than pickle does.
+            # Executors with their own picklers can pickle more objects than pickle.
             continue
     return mechanism, mechanism
 
@@ -210,7 +212,7 @@ def _make_draw_functions(draws: CallableDraws) -> tuple[Draw, Draw]:
     """Return the functions that draw a block on x and on x'."""
 
     def drawn(side: int) -> Draw:
-        # Block 0 told the shape of outputs.
+        # Block 0 was used to find the shape of outputs.
         return lambda number, rows: draws.draw(PROBE, side, Place(number + 1, rows, 0, rows))
 
     return drawn(0), drawn(1)
@@ -218,17 +220,17 @@ def _make_draw_functions(draws: CallableDraws) -> tuple[Draw, Draw]:
 
 @dataclass
 class _RepeatedSide:
-    """Rows that were drawn twice on one side, and how they compare.
+    """Rows that were drawn twice on one side, and the result of their comparison.
 
     Args:
-        first: draws a block.
-        again: draws it again.
-        rows: that were drawn.
-        blocks: that were drawn.
-        found: "seed", "rounding" or "own", as all rows so far compare.
-        alike: rows that agree with the first one.
-        others: the first row and those that do not agree with it.
-        recent: blocks of few rows, with what came again, which are compared as one.
+        first: function that draws a block.
+        again: function that draws the block again.
+        rows: number of rows drawn.
+        blocks: number of blocks drawn.
+        found: "seed", "rounding" or "own", the result for all rows so far.
+        alike: number of rows that agree with the first row.
+        others: the first row, and rows that do not agree with it.
+        recent: blocks of few rows with their repetitions, which will be compared together.
     """
 
     first: Draw
@@ -250,11 +252,11 @@ class _RepeatedSide:
             self.recent.append((outputs, again))
             most = min(_FIRST_REPEATED_ROWS, max(2, _MAX_RECENT_NUMBERS // max(1, outputs.size)))
             if some > 1 or rows == 0 or len(self.recent) >= most:
-                # The format of numbers, and so what is rounding, is read off several rows.
+                # Several rows are needed to find the format of the numbers, and so their rounding.
                 self._compare_recent()
 
     def draw_one_row(self) -> None:
-        """Draw one row twice, since a mechanism's own randomness shows in two calls."""
+        """Draw one row twice, because two calls can show a mechanism's own randomness."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
         self.recent.append((outputs, again))
@@ -265,7 +267,7 @@ class _RepeatedSide:
         parts = zip(*self.recent, strict=True)
         outputs, again = (part[0] if len(part) == 1 else join_outputs(part) for part in parts)
         self.recent = []
-        # The parts are not needed beside the whole.
+        # The parts are not needed any more.
         del parts
         alike = compare_outputs(outputs, again)
         self.found = self.found if alike == "seed" else alike
@@ -274,37 +276,38 @@ class _RepeatedSide:
         first = self.others[0] if self.others else outputs[:1]
         agrees = _agree_with_row(outputs, first)
         self.alike += int(np.count_nonzero(agrees))
-        # Copies: a view would keep the whole block.
+        # Copies, because a view would keep the whole block in memory.
         self.others = self.others or [first.copy()]
         room = _MAX_KEPT_ELEMENTS // max(1, math.prod(outputs.shape[1:])) - sum(
             map(len, self.others)
         )
         other = outputs[~agrees]
-        # What is not kept counts as equal: that makes the test weaker, and no error.
+        # Rows that are not kept count as equal. This makes the test weaker, but not wrong.
         self.alike += max(0, len(other) - max(0, room))
         if room > 0:
             self.others.append(other[:room].copy())
 
     @property
     def log_chance(self) -> float:
-        """Logarithm of the probability that all rows agree with their repetition by chance."""
+        """Logarithm of the probability that all rows agree with their repetitions by chance."""
         if not self.others:
             return 0.0
         numbers = _group_rows(join_outputs(self.others))
         sizes = np.bincount(numbers)
-        # The first row stands among the others, and counted itself as alike.
+        # The first row is among the others, and was also counted as equal to itself.
         sizes[numbers[0]] += self.alike - 1
         return log_chance_of_pairs(sizes)
 
 
 def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
-    """Compute the logarithm of the chance that all pairs of a random pairing agree.
+    """Compute the logarithm of the probability that all pairs of a random pairing agree.
 
-    Of r rows that were drawn twice, those of a group agree. Of the (2r - 1)!! ways to sort all 2r
-    into pairs, the product of (2m - 1)!! over groups of m rows has only pairs within one group.
+    Let r rows be drawn twice, and let the rows of one group agree. There are (2r - 1)!! ways to
+    sort all 2r rows into pairs. In prod (2m - 1)!! of them, over groups of m rows, all pairs are
+    within one group.
 
     Args:
-        sizes: m of each group.
+        sizes: number of rows m of each group.
 
     Returns:
         The logarithm.
@@ -317,7 +320,7 @@ def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
 
 
 def _log_pairings(pairs: Any) -> Any:
-    """Compute the logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
+    """Compute the logarithm of (2m - 1)!!, the number of ways to sort 2m objects into m pairs."""
     from scipy.special import gammaln
 
     return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
@@ -335,13 +338,13 @@ def _combine_verdicts(sides: list[_RepeatedSide]) -> str:
 def _draw_twice(
     sides: list[_RepeatedSide], draws: CallableDraws, trials: int, until_own: bool
 ) -> None:
-    """Draw rows of two sides twice, until the result of the comparison excludes chance.
+    """Draw rows of two sides twice, until chance is excluded or the limit is reached.
 
     Args:
-        sides: on x and on x'.
-        draws: how outputs are made.
-        trials: of the audit.
-        until_own: stop as soon as one side differs.
+        sides: rows on x and on x'.
+        draws: the mechanism's draws.
+        trials: number of trials of the audit.
+        until_own: True to stop as soon as one side differs.
     """
     answers = one_by_one(draws.mechanism)
     limits = (_ANSWER_LIMIT,) if answers else _ROW_LIMITS
@@ -366,7 +369,7 @@ def _draw_twice(
 
 
 def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
-    """Return True if two blocks differ by more than the rounding of any format."""
+    """Return True if two blocks differ by more than the rounding of any float format."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None or numbers.shape != others.shape:
         return compare_outputs(outputs, again) == "own"
@@ -376,7 +379,7 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
 
 
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that agree with one row within rounding."""
+    """Return a mask of the rows that agree with one row up to rounding."""
     if row.dtype == outputs.dtype and row.shape[1:] == outputs.shape[1:] and row.dtype != object:
         return _rows_agree(outputs, np.broadcast_to(row, outputs.shape))
     both = join_outputs([row, outputs])
@@ -384,9 +387,9 @@ def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDA
 
 
 def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return for each row the number of a group.
+    """Return the number of a group for each row.
 
-    Rows that agree are in one group; so, perhaps, are some that do not.
+    Rows that agree are in one group. A group may also contain rows that do not agree.
     """
     numbers = _as_float_columns(outputs)
     if numbers is None:
@@ -406,7 +409,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
             clusters[order] = np.concatenate([[0], np.cumsum(gaps)])
             distinct, groups = np.unique(groups * len(values) + clusters, return_inverse=True)
             if len(distinct) == len(values):
-                # Further columns cannot divide groups of one row each.
+                # Further columns cannot divide groups of one row.
                 break
     return groups
 
@@ -415,12 +418,13 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
     """Compare two arrays of outputs: return "seed", "rounding" or "own".
 
     Args:
-        outputs: shape `(size, ...)`.
-        again: the same shape.
+        outputs: outputs of shape `(size, ...)`.
+        again: outputs of the same shape.
 
     Returns:
-        "seed" if equal bit for bit, "rounding" if every number is within 8 last places of its
-        column's format, at its own magnitude or the column's median if that is larger.
+        "seed" if they are equal bit for bit. "rounding" if every number is within 8 units in the
+        last place of its column's format, at its own magnitude or at the column's median if that is
+        larger. Otherwise "own".
     """
     rows, other = encode_rows(outputs), encode_rows(again)
     same = rows is not None and other is not None and np.array_equal(rows, other)
@@ -430,11 +434,11 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
 
 
 def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of rows that agree within rounding; rows without floats must be equal."""
+    """Return a mask of rows that agree up to rounding; rows without floats must be equal."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
         rows, other = encode_rows(outputs), encode_rows(again)
-        # What cannot be told apart is not taken for independent.
+        # Objects that cannot be compared are not regarded as independent.
         is_encoded = rows is not None and other is not None
         if rows is None or other is None or rows.shape != other.shape:
             return np.full(len(outputs), not is_encoded)
@@ -449,13 +453,13 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
         some = places[first : first + _COMPARED_AT_ONCE]
         are_near &= (_are_near(numbers[:, some], others[:, some]) | agrees[:, some]).all(axis=1)
         if not (are_near & ~equal).any():
-            # No further column changes the mask.
+            # Further columns do not change the mask.
             break
     return are_near
 
 
 def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the numbers that rounding may have made of one real number."""
+    """Return a mask of the numbers that may be rounded values of one real number."""
     grains = grains_of(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
@@ -474,7 +478,7 @@ def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
 
 
 def refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
-    """Refuse more threads than one, the package's own or those of an executor."""
+    """Raise an error for more than one thread, of the package or of an executor."""
     workers = threads_of(threads, default=1)
     if executor is None and workers > 1:
         raise invalid("threads", f"1 for a mechanism {what}", workers)

@@ -1,9 +1,9 @@
-"""Parts that were begun, registered next to their run file, so that none is counted twice.
+"""Register of begun parts, next to their run file, so that a part is not counted twice.
 
-Where the seed repeats the outputs, a second count of a part verifies the first. Elsewhere, whoever
-counts a part several times and keeps the best count certifies too much. No record proves that this
-did not happen, because whoever holds the files can delete some. A registered part prevents it where
-it is not intended.
+If the seed repeats the outputs, a second count of a part verifies the first count. Otherwise,
+counting a part several times and keeping the best count certifies too much. A record cannot prove
+that this did not happen, because a user can delete files. The register only prevents unintended
+repetitions.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ..paths import write_atomically
 from .run_files import RunFile
 
 _LOOKED: Final = "looked"
-"""Name of the file that states that counts were seen before the end."""
+"""Name of the file that records that counts were seen before the end."""
 
 
 class _Entry(NamedTuple):
-    """The registered count of one part.
+    """Registered count of one part.
 
     Args:
         out: file of the count.
-        number: random number, which the file of the count holds too.
+        number: random number, which is also in the file of the count.
         voided: numbers of counts that are void.
     """
 
@@ -40,15 +40,15 @@ class _Entry(NamedTuple):
 def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     """Register the count of a part before it begins, unless the seed repeats it.
 
-    A folder that cannot be written to registers no part. The report then states so.
+    If the folder cannot be written to, no part is registered, and the report states so.
 
     Args:
-        run_path: of the run file.
-        run: file of the part, for which no other process counts.
-        again: whether an earlier count of the part becomes void.
+        run_path: path of the run file.
+        run: file of the part. No other process counts for it.
+        again: True if an earlier count of the part becomes void.
 
     Raises:
-        ValueError: if the part is registered for another count, or `run` is a void count.
+        ValueError: if the part is registered for another count, or if `run` is a void count.
     """
     assert run.part is not None
     if run.is_repeatable:
@@ -65,7 +65,7 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     is_new = not run.registration
     if is_new:
         run.registration = {"folder": str(folder), "number": secrets.token_hex(8)}
-        # After a kill between the two files, the part is registered when it goes on.
+        # If the process is killed between the two writes, the part is registered when it continues.
         run.write(always=True)
     entry = _Entry(str(run.place), run.registration["number"])
     try:
@@ -106,13 +106,14 @@ def register_look(runs: Iterable[RunFile]) -> None:
 
 
 def read_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
-    """Compare parts with what is registered.
+    """Compare parts with the register.
 
     Args:
-        runs: files of the parts that are merged.
+        runs: files of the parts to be merged.
 
     Returns:
-        Whether a look is registered; the note for the report, empty where the seed repeats parts.
+        True if a look at the counts is registered, and the note for the report (empty if the seed
+        repeats the parts).
 
     Raises:
         ValueError: if a part is void.
@@ -152,10 +153,10 @@ def _list_folders(runs: Iterable[RunFile]) -> list[Path]:
 
 
 def _read_entry(path: Path) -> _Entry:
-    """Read what is registered of a part.
+    """Read the registered count of a part.
 
     Raises:
-        ValueError: if the file holds something else.
+        ValueError: if the file does not contain a registered count.
     """
     try:
         record: dict[str, Any] = instance("entry", json.loads(path.read_text("utf-8")), dict)

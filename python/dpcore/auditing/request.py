@@ -1,4 +1,4 @@
-"""Checked arguments of an audit, with all that is decided before anything is counted."""
+"""Checked arguments of an audit, and all decisions before anything is counted."""
 
 from __future__ import annotations
 
@@ -58,29 +58,29 @@ from .randomness import (
 )
 
 _DISTANCE_SLACK: Final = 1e-9
-"""Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
+"""Relative tolerance of the distance check, because rounding may increase a distance."""
 
 BLOCK: Final = 256
-"""Trials in a block of an audit that stops early: the first look comes after one block."""
+"""Trials in a block of an audit with early stop. Its first look comes after one block."""
 
 _ANSWER_BLOCK: Final = 4096
 _SHARED_ANSWER_BLOCK: Final = 16
-"""Calls of a function of one answer in a block; where threads may share them, so few that 200 of
-them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
+"""Calls of a function of one output in a block. If threads may share the calls, a block is short,
+so that 200 calls keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
 _MAX_RAISED_NATIVE_TRIALS: Final = 2**24
 _MAX_RAISED_TRIALS: Final = 2**20
-"""Largest default number of trials, of native noises and of other mechanisms."""
+"""Largest raised default of the number of trials, for native noises and other mechanisms."""
 _REACH_MARGIN: Final = 0.5
-"""Epsilon by which the ceiling of a raised default exceeds the claim."""
+"""Excess of the ceiling over the claim, in epsilon, if the default was raised."""
 _FEWEST_USUAL_TRIALS: Final = 10**5
 _DEFAULT_TRIALS: Final = 10**6
 """Counted draws per side if neither the caller nor the mechanism gives a number."""
 MIN_BUDGET_TRIALS: Final = 100
-"""Fewest trials that a budget gives or a forecast proposes: the route of native votes and the form
-of the outputs are those of any larger number."""
+"""Fewest trials that a budget gives or a forecast proposes. For any larger number, native votes
+have the same route and outputs the same form."""
 _MORE_TRIALS_FACTOR: Final = 10
-"""Factor on the trials for which a report states what they could certify."""
+"""Factor on the trials for which a report states the certifiable epsilon."""
 OTHER_BITS_NOTE: Final = (
     "workers that give other bits for one seed were accepted (same_bits=False): the seed may not "
     "repeat these counts"
@@ -89,12 +89,13 @@ OTHER_BITS_NOTE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class UnsettledRequest(Arguments):
-    """The checked arguments of an audit whose pair is not chosen yet.
+    """Checked arguments of an audit before its pair is chosen.
 
-    `wanted` are the pairs to choose from and `probe_pair` is the one to learn shapes from.
-    `randomness` is its source (see `Audit`); with `globals` the global generators are seeded for
-    every block. `default_trials` is the default number of trials where it was raised, else None.
-    `budget` are the seconds for which the trials are chosen, or None.
+    `wanted` holds the pairs to choose from, and `probe_pair` is the pair that shows the shapes.
+    `randomness` is the source of randomness (see `Audit`). With `globals`, the global generators
+    are seeded for every block. `default_trials` is the default number of trials before it was
+    raised, or None if it was not raised. `budget` is the time in seconds for which the trials are
+    chosen, or None.
     """
 
     attack: AuditAttack
@@ -119,9 +120,9 @@ class UnsettledRequest(Arguments):
 
     @property
     def goal(self) -> Goal:
-        """Size and level to be certified.
+        """Number of trials and level to be certified.
 
-        The size is a power of two, so that runs of about equal size agree.
+        The number is rounded down to a power of two, so that runs of about equal size agree.
         """
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
@@ -129,7 +130,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def pilot_size(self) -> int:
-        """Pilot draws on each side."""
+        """Number of pilot draws per side."""
         if self.pilot is not None:
             return self.pilot
         usual, most = self.attack.default_pilot(self.trials), self.wanted.most_pilot
@@ -139,7 +140,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the arguments for the reader."""
+        """Notes for the reader about the arguments."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
             return ()
@@ -150,16 +151,16 @@ class UnsettledRequest(Arguments):
 
     @property
     def repeats_bits(self) -> bool:
-        """True if the seed repeats the outputs bit for bit wherever they are drawn."""
+        """True if the seed repeats the outputs bit for bit on every machine."""
         return self.same_bits and self.randomness == "seed"
 
     @property
     def looks_at_floats(self) -> bool:
-        """True if the audit looks for the floating-point finding."""
+        """True if the audit looks for a floating-point finding."""
         return self.floats or self.attack.looks_at_floats
 
     def make_source(self, pair: Pair) -> Source:
-        """Make the source of the draws of a pair."""
+        """Make the source of the draws for a pair."""
         end = self.start + self.trials
         options: dict[str, Any] = {"start": self.start, "course": self.course}
         if is_native(self.mechanism):
@@ -171,9 +172,9 @@ class UnsettledRequest(Arguments):
             return Source(native, threads, end, self.executor, self.route, **options)
         size = self._block(math.prod(self.shape))
         if self.block is None and one_by_one(self.mechanism):
-            # One call an output: shorter blocks can be shared out, and stopped.
+            # With one call per output, shorter blocks can be shared between workers, and stopped.
             size = min(size, _SHARED_ANSWER_BLOCK if is_shared(self.mechanism) else _ANSWER_BLOCK)
-        # A command is a process of its own in every block: nothing is kept from call to call.
+        # A command is a separate process in every block, so no state is kept between calls.
         own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
         draws = CallableDraws(
             self.mechanism, pair, self.seed, size, self.shape, self.globals, self.fields, own,
@@ -190,7 +191,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def workers(self) -> int:
-        """Threads of a callable; with an executor, its number of workers."""
+        """Number of threads of a callable; with an executor, its number of workers."""
         if self.executor is not None:
             return count_workers(self.executor, self.threads)
         return threads_of(self.threads, default=1)
@@ -198,11 +199,11 @@ class UnsettledRequest(Arguments):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(UnsettledRequest):
-    """The settled request of an audit: its one pair, and what follows from the pair.
+    """Settled request of an audit, with its one pair and facts that follow from the pair.
 
-    `claim` is the one that applies to the pair. `clean` are the vectors that the noise is added
-    to, if the mechanism states them, `declared_loss` its exact loss on the pair and `pair_notes`
-    what a reader should know of the two.
+    `claim` is the claim that applies to the pair. `clean` holds the vectors that the noise is added
+    to, if the mechanism states them. `declared_loss` is the exact loss of the declared noise on the
+    pair. `pair_notes` are notes for the reader about the pair and the mechanism.
     """
 
     pair: Pair
@@ -214,12 +215,12 @@ class Request(UnsettledRequest):
 
     @property
     def known(self) -> Pair:
-        """The two inputs as attacks know them."""
+        """The two inputs in the form that attacks use."""
         return pair_to_floats(self.pair if self.clean is None else self.clean)
 
     @property
     def stated_scores(self) -> tuple[StatedLogRatio, ...]:
-        """The score that the mechanism states, where the attack takes such a score."""
+        """Score that the mechanism states, if the attack uses such a score."""
         takes_them = self.attack.takes_stated_scores
         return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
 
@@ -227,7 +228,7 @@ class Request(UnsettledRequest):
         """Return the request with the tangent of its claim that suits an event of the pilot.
 
         Args:
-            counts: the pilot's, the numerator's side first.
+            counts: counts of the event in the pilot, with the numerator's side first.
 
         Returns:
             The request itself if the claim is not a curve.
@@ -245,14 +246,14 @@ def request_of(
     settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
     usual_trials: int | None = None,
 ) -> UnsettledRequest:
-    """Check every argument before anything is drawn; the course records what is tried.
+    """Check every argument before anything is drawn, then probe the mechanism.
 
     Args:
         arguments: the arguments.
-        course: records every call.
-        settle: returns the request after the first call, before all others, with its trials where
-            they depend on the time of calls.
-        usual_trials: default number of trials of the caller. Defaults to that of `dpcore.audit`.
+        course: record of every call.
+        settle: function that returns the request after the first call, with its number of trials if
+            that depends on the time of calls. Defaults to no change.
+        usual_trials: default number of trials of the caller. Defaults to the default of `audit`.
     """
     course.step("probe", "trying the mechanism")
     made = provenance_of(arguments.mechanism, arguments.source)
@@ -286,16 +287,16 @@ def request_of(
         need = "a concurrent.futures.Executor, a Dask client or None"
         raise errors.mistyped("executor", need, executor)
     if executor is not None:
-        # Asked once: an executor that was shut down raises here.
+        # This test task raises an error if the executor was shut down.
         runs_in(executor)
     attack = _resolve_attack(arguments.attack)
     candidates = parse_pair(mechanism, arguments.pair, neighbour, arguments.null)
     seed, pair = seed_of(arguments.rng), candidates.first
-    # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
+    # This call is always made: an encoder learns both texts now, and not during timed calls.
     usual = usual_trials or _default_trials(mechanism, pair)
     default = None
     if budget is not None:
-        # A budget gives more than these, which limit the calls before.
+        # The final number is larger. This number limits the calls before it is known.
         trials = MIN_BUDGET_TRIALS
     elif trials is None:
         settled = replace(arguments, claim=claim, delta=delta, confidence=confidence)
@@ -321,7 +322,7 @@ def request_of(
         if settle is not None:
             request = settle(request)
         if budget is not None and one_by_one(mechanism):
-            # The number of trials limits the answers that show the form.
+            # The number of trials limits the number of outputs that show the form.
             request = _find_form(request)
         request = _probe_mechanism(request)
         if request.randomness == "own" or request.attack.times:
@@ -343,7 +344,7 @@ def _check_budget(arguments: Arguments) -> float | None:
 
 
 def _find_form(request: UnsettledRequest) -> UnsettledRequest:
-    """Add the form of the outputs, for which native and timed mechanisms need no call."""
+    """Add the form of the outputs. Native and timed mechanisms need no call for it."""
     if not (is_native(request.mechanism) or request.attack.times):
         inputs = inputs_of(request.mechanism, request.probe_pair)
         called = request.mechanism, inputs, request.seed, request.course
@@ -359,9 +360,9 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 
 
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
-    """Add what a few calls show: dependent rows, laws of calls, the source of the randomness.
+    """Add the results of a few calls: dependent rows, effects of the call, source of randomness.
 
-    Either may be refused: one noise for all rows, randomness that threads or processes share.
+    Raise an error for one noise in all rows, and for randomness that threads or processes share.
     """
     mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
@@ -390,7 +391,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
 
 
 def _find_shared(request: UnsettledRequest) -> tuple[str, Any] | None:
-    """Return the argument by which several processes draw, and its value, or None."""
+    """Return name and value of the argument that lets several processes draw, or None."""
     executor = request.executor
     if executor is not None and runs_in(executor) == "processes":
         return "executor", executor
@@ -424,7 +425,7 @@ def _check_size(request: UnsettledRequest) -> None:
 
 
 def _refuse_encoder(mechanism: Any, pair: Any) -> None:
-    """Raise an error for an encoder of texts, which is not yet a mechanism."""
+    """Raise an error for a text encoder, which is not a mechanism yet."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
     if (
@@ -459,8 +460,8 @@ def _read_privacy_map(
 ) -> tuple[Any, float | Claim | None, float]:
     """Read the claim from a measurement's privacy map, or `delta` from the mechanism.
 
-    A measure that is neither an epsilon (and delta) nor zCDP makes no claim. A mechanism with a
-    `delta` and a `claim` is held to both.
+    A measure that is not an epsilon (with or without a delta) or zCDP gives no claim. If a
+    mechanism has a `delta` and a `claim`, both are tested.
     """
     if claim is not None:
         return mechanism, claim, delta
@@ -478,9 +479,9 @@ def _read_privacy_map(
 
 
 def _choose_larger_delta(own: float, delta: float, whose: str) -> float:
-    """Return the larger of requested and own delta; refuse a smaller positive request."""
+    """Return the larger of the requested and the own delta; raise an error for a smaller one."""
     if 0.0 < delta < own:
-        # With a larger delta the claim stays true; with a smaller one it is another.
+        # With a larger delta the claim remains true. A smaller delta would be another claim.
         raise errors.invalid("delta", f"at least {own!r}, {whose}", delta)
     return max(delta, own)
 
@@ -491,7 +492,7 @@ def _resolve_attack(attack: Any) -> AuditAttack:
     return named(attack, "attack") if isinstance(attack, str) else attack_of(attack)
 
 
-# On the integer route a coordinate costs about 100 ns once, and then 1 ns less for each trial.
+# On the integer route a coordinate costs about 100 ns once, and saves 1 ns for each trial.
 _MIN_INTEGER_TRIALS: Final = MIN_BUDGET_TRIALS
 
 
@@ -514,7 +515,7 @@ def _choose_native_route(
 
 
 def settle_request(unsettled: UnsettledRequest) -> Request:
-    """Return the request with its one pair, and the claim that applies to it."""
+    """Return the request with one pair, and with the claim that applies to it."""
     pair = unsettled.wanted.pairs[0] if len(unsettled.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
@@ -527,7 +528,7 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
     clean = clean_pair(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _DEFAULT_TRIALS
     if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
-        # Means of a random encoder may be equal where its outputs differ, as those of signs.
+        # The means of a random encoder may be equal although its outputs, such as signs, differ.
         clean = None
     if clean is not None and not unsettled.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
@@ -557,19 +558,19 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
 def raise_trials(
     usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, arguments: Arguments
 ) -> int:
-    """Return the default number of trials, raised where it cannot refute the claim.
+    """Return the default number of trials, raised if the default cannot refute the claim.
 
     Args:
-        usual: the default.
-        mechanism: what is audited, adapted.
-        pair: its inputs, or the first of those to choose from.
+        usual: the default number of trials.
+        mechanism: the audited mechanism, after adaptation.
+        pair: its inputs, or the first pair to choose from.
         attack: the attack.
-        arguments: the other arguments; `claim` None takes the mechanism's own.
+        arguments: the other arguments. If `claim` is None, the mechanism's own claim is used.
 
     Returns:
-        The number whose ceiling is the claim plus .5. It is the default where that is enough,
-        where outputs are slow to make, and where the number is above 2^24 for native noises and
-        2^20 for others.
+        The number of trials with a ceiling of the claim plus .5. The default is returned if it is
+        enough, if outputs are slow to make, or if the number is too large (above 2^24 for native
+        noises and 2^20 for others).
     """
     claim: Any = (
         mechanism_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
@@ -608,21 +609,21 @@ def raise_trials(
 
 
 def format_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
-    """Return a note that the default number of trials was raised, if it was."""
+    """Return a note that the default number of trials was raised, if it was raised."""
     if usual is None:
         return ()
     return (f"{trials:,} trials, since the default of {usual:,} cannot refute this claim",)
 
 
 def most_certified(request: UnsettledRequest, pair: Pair, trials: int) -> float:
-    """Return the largest bound that this number of trials can certify: all of them on one side."""
+    """Return the largest bound that this number of trials can certify, for a perfect event."""
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
     return per_distance(bound, request.delta, pair.distance)
 
 
 def _list_cost_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
-    """List notes on what the trials can certify if every output is slow to make."""
+    """List notes on the certifiable epsilon if every output is slow to make."""
     if request.attack.pools or request.attack.times:
         return ()
     more = _MORE_TRIALS_FACTOR * request.trials
@@ -647,7 +648,7 @@ def _list_seed_notes(request: UnsettledRequest) -> tuple[str, ...]:
 
 
 def check_curve(claim: Any, delta: float, bound: str) -> None:
-    """Refuse arguments that a claim that is a curve excludes."""
+    """Raise an error for arguments that cannot be combined with a claim that is a curve."""
     if not isinstance(claim, Claim):
         return
     if delta:
@@ -658,7 +659,7 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
 
 
 def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
-    """Return the claim that the audit tests; a mechanism's own only if it applies to the pair."""
+    """Return the tested claim; the mechanism's own claim only if it applies to the pair."""
     if isinstance(claim, Claim):
         if pair.distance != 1.0:
             requirement = f"1 where claim is a curve ({claim})"

@@ -1,9 +1,10 @@
 """Audit of a mechanism: choose an event, count it on fresh draws, certify a bound on epsilon.
 
-There are three courses: a fixed number of trials, a stop as soon as the claim is refuted, and
-single calls whose latency counts, each on a side by a fair coin. What is fixed before a count
-and what was counted are separate: a run file holds both, and a process that goes on with it is
-compared with the one that began it. The draws of a finished audit can be repeated.
+There are three kinds of audits. One counts a fixed number of trials. One stops as soon as the claim
+is refuted. One times single calls, each on a side that a fair coin chooses. The facts that are
+fixed before a count are kept separate from the counts. A run file holds both. A process that
+continues a run is compared with the process that began it. The draws of a finished audit can be
+repeated.
 """
 
 from __future__ import annotations
@@ -54,17 +55,17 @@ SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
     "randomness", "clean", "declared_loss", "searched", "budget",
 )  # fmt: skip
-"""Fields of an audit that are those of its request."""
+"""Fields of an audit that are copied from its request."""
 
 _MAX_LATTICE_TRIALS: Final = 2**20
-"""Trials on which the floating-point finding is counted: what it finds is not rare."""
+"""Number of trials on which the floating-point finding is counted, because it is not rare."""
 _MAX_CURVE_TRIALS: Final = 2**22
 _MAX_FAILING_CALLS: Final = 256
-"""Calls that show which input makes a timed call fail."""
+"""Number of calls that are tried to find the input that makes a timed call fail."""
 _MAX_NUMBERING_ROWS: Final = 256
-"""Rows that are read for a column that numbers them."""
+"""Number of rows in which a column of row numbers is looked for."""
 _TRIALS_PER_NUMBERING_ROW: Final = 8
-"""Of a function of one answer, which may be slow, one row in so many trials at most."""
+"""Trials per row that is read, for a function of one output, which may be slow."""
 
 
 @suggest_arguments
@@ -72,106 +73,110 @@ _TRIALS_PER_NUMBERING_ROW: Final = 8
 def audit(arguments: Arguments) -> Audit:  # noqa: D417
     """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
 
-    Outputs are drawn on both inputs of a pair of neighbours, and an event is counted on each
-    side. Pair, event and direction (which side goes into the numerator) are fixed on separate
-    pilot draws before the fresh draws are made and counted; `n = n' = trials` exactly. The result
-    says *refuted* when the certified bound exceeds the claim; it can never say that a mechanism
-    is private.
+    Outputs are drawn on both inputs of a pair of neighbours, and an event is counted on each side.
+    Pair, event and direction (the side in the numerator) are chosen on separate pilot draws. Then
+    fresh draws are made and counted, exactly `n = n' = trials`. The verdict is *refuted* if the
+    certified bound exceeds the claim. An audit never shows that a mechanism is private.
 
     Args:
-        mechanism: a native mechanism; any callable `(x, size, rng) -> outputs` with outputs of
-            shape `(size, ...)` (or a list of `size` outputs of any kind: strings, tuples, lists
-            of changing length), drawn only from the numpy Generator `rng`; an OpenDP
-            measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x), a
-            torch module; an object whose method `as_mechanism()` returns one, such as a
-            `dpcore.torch.PrivateEncoder`. One that encodes its input first may give attacks the
+        mechanism: the mechanism to audit. It may be a native mechanism or any callable
+            `(x, size, rng) -> outputs`. Outputs have shape `(size, ...)`, or are a list of `size`
+            outputs of any kind (strings, tuples, lists of varying length). They must be drawn only
+            from the numpy Generator `rng`. It may also be an OpenDP measurement, a diffprivlib
+            mechanism, a scipy or torch distribution (which is added to x), or a torch module.
+            Finally, it may be an object whose method `as_mechanism()` returns a mechanism, such as
+            a `dpcore.torch.PrivateEncoder`. A mechanism that encodes its input first may state the
             vector that its noise is added to, see `dpcore.mechanisms.declarations`.
-        pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, from which the one
-            expected to certify most is audited (the choice takes at most eight draws per side for
-            each of the trials, or 64 for each pair if that is more); a
-            `dpcore.pairs.search(...)`. None takes the mechanism's `default_pair()`, or [0]
-            against [1] for the package's own noises. Of an L1 claim about many entries, attacks see
-            most on `dpcore.pairs.patterns(dim, "one")`.
-        neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
-            `Replace`, `AddRemove` or an own relation; "l1" is `L1(1.0)`, ("l1", 2.0) is
-            `L1(2.0)`. Every pair that is tried is checked, and its `distance` must be 1; a
-            mechanism's own claim is held to its own norm and sensitivity besides. An OpenDP
-            measurement then brings its claim, and its delta. None reads the claim as one about the
-            two inputs given.
-        null: allow two equal inputs, on which whatever is found is a false alarm.
+        pair: two neighbouring inputs, as a `Pair` or a tuple. Several Pairs are allowed; the audit
+            uses the pair that is expected to certify most. This choice takes at most eight draws
+            per side for each trial, or 64 for each pair if that is more. A
+            `dpcore.pairs.search(...)` is allowed too. Defaults to the mechanism's `default_pair()`,
+            or to [0] against [1] for the package's own noises. For an L1 claim about many entries,
+            attacks find most on `dpcore.pairs.patterns(dim, "one")`.
+        neighbour: relation of neighbours that the claim is about: `dpcore.pairs.L1(1.0)`, `L2`,
+            `Linf`, `Replace`, `AddRemove` or your own relation. "l1" is `L1(1.0)`, and ("l1", 2.0)
+            is `L1(2.0)`. Every tried pair is checked against the relation, and its `distance` must
+            be 1. A mechanism's own claim is also checked against its own norm and sensitivity. An
+            OpenDP measurement then provides its claim and its delta. Defaults to a claim about the
+            two given inputs.
+        null: True to allow two equal inputs, on which every finding is a false alarm.
         attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
-            `(outputs, outputs_prime, pair) -> event`, fed with pilot draws. None or "auto" is
-            `dpcore.attacks.Auto()`, the portfolio of all that apply.
-        trials: draws on each side that are counted: an int, or "1e8", or 1e8. None is 10**6, and
-            4,000 where every output costs a forward pass of a random encoder of texts.
-        start: first trial; audits of disjoint ranges of trials with one seed (and one `pilot=`,
-            whose default follows `trials`) can be added.
-        seconds: time that the audit may take, in place of `trials`: as many trials as fit, in
-            whole blocks, or single trials where not one block fits. Their number is fixed before
-            the pilot by the speed of a few calls, and recorded: `trials=` repeats the audit. A
-            machine whose load changes takes more or less time.
-        claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`;
-            None takes the mechanism's own claim where it has one. Without any claim the verdict
-            is "no claim given". With bound "clopper_pearson" the event's two limits are compared
-            with the whole curve; every other bound, and early stop, tests the tangent (epsilon,
-            delta) of the curve that the pilot chose.
-        delta: delta of the claim, in [0, 1); not with a curve, which has its own.
+            `(outputs, outputs_prime, pair) -> event`, which is called with pilot draws. Defaults to
+            "auto", `dpcore.attacks.Auto()`, which tries all attacks that apply.
+        trials: number of counted draws per side: an int, or "1e8", or 1e8. Defaults to 10**6, or to
+            4,000 if every output needs a forward pass of a random text encoder.
+        start: number of the first trial. Audits of disjoint ranges of trials can be added if they
+            have one seed and one `pilot=` (its default depends on `trials`).
+        seconds: time in seconds that the audit may take, instead of `trials`. The number of trials
+            is the largest that fits, in whole blocks, or in single trials if no block fits. It is
+            fixed before the pilot from the speed of a few calls, and it is recorded: `trials=` with
+            this number repeats the audit. If the load of the machine changes, the audit takes more
+            or less time.
+        claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
+            the mechanism's own claim, if it has one. Without any claim the verdict is "no claim
+            given". With the bound "clopper_pearson", the event's two limits are compared with the
+            whole curve. Every other bound, and early stop, tests the tangent (epsilon, delta) of
+            the curve that the pilot chose.
+        delta: delta of the claim, in [0, 1). Do not give it with a curve, which has its own delta.
         confidence: probability that the bound holds, strictly between 0 and 1.
-        bound: name in `dpcore.bounds.BOUNDS`, such as "exact" (less conservative than the
-            default), "conditional" (delta 0 only) or "anytime"; fixed before anything is counted.
-        stop: "fixed" counts all trials; "refuted" looks after every slice and stops as soon as
-            the claim is refuted, on an anytime bound.
-        floats: True lets the floating-point finding count towards bound and verdict; each of the
-            two then has half of the error probability.
-        pilot: draws on each side that choose pair and event and are not counted. None is about
-            an eighth of the trials, at most the budget of a search in texts. Rare events need many.
-        rng: where all randomness comes from: None (fresh entropy; the report records the
-            seed), the seed of a report, an int in [0, 2**63), which repeats it (`--seed` on the
-            command line), or a Generator, from which one number is drawn.
-        route: how native votes are counted: "integer" compares random integers, "sampled" makes
-            every output; both give the same counts. "auto" takes the faster one that exists.
-        block: trials in a block, part of what repeats a result. None is 2**17 numbers' worth,
-            2**22 for a torch module on CUDA.
-        threads: None is all cores for native mechanisms and 1 for callables. A callable with
-            `thread_safe = False`, or with randomness of its own and no `thread_safe = True`,
-            refuses more, and executors of threads.
+        bound: name in `dpcore.bounds.BOUNDS`, such as "exact" (less conservative than the default),
+            "conditional" (delta 0 only) or "anytime". It is fixed before anything is counted.
+        stop: "fixed" counts all trials. "refuted" looks after every slice and stops as soon as the
+            claim is refuted, with an anytime bound.
+        floats: True to count the floating-point finding towards bound and verdict. Event and
+            finding then get half of the error probability each.
+        pilot: number of draws per side on which pair and event are chosen; they are not counted.
+            Defaults to about an eighth of the trials, and at most to the budget of a search in
+            texts. Rare events need a large pilot.
+        rng: source of all randomness. None draws fresh entropy, and the report records the seed. An
+            int in [0, 2**63), such as the seed of a report, repeats an audit (`--seed` on the
+            command line). From a Generator one number is drawn.
+        route: way of counting native votes. "integer" compares random integers, and "sampled" makes
+            every output; both give the same counts. "auto" takes the faster available one.
+        block: number of trials in a block. It is needed to repeat a result. Defaults to as many
+            trials as have 2**17 numbers in their outputs, or 2**22 for a torch module on CUDA.
+        threads: number of threads. Defaults to all cores for native mechanisms and to 1 for
+            callables. More threads, and executors of threads, raise an error for some callables:
+            those with `thread_safe = False`, and those with their own randomness unless they have
+            `thread_safe = True`.
         executor: any `concurrent.futures.Executor`, or a Dask `Client`, that draws and counts the
-            blocks; in a process pool mechanism and event must be picklable. The counts are the
-            same. Where a callable draws from the global generators of Python, numpy or torch,
-            every process has them seeded anew for each block; from another generator of its own
-            it is refused, for every process would repeat its draws.
-        checkpoint: path of a run file, written every five seconds, so that a killed audit goes on:
-            the same call again reads it (and takes its seed where `rng` is None). Ctrl-C then
-            shows no counts: it writes the file and raises. A mechanism that changed in between is
-            refused.
-        same_bits: False accepts workers of an executor that give other bits than this process for
-            one seed, since numpy's logarithm differs by CPU; the seed then does not repeat the
-            counts.
-        source: False leaves the mechanism's source text, its hash, and the outputs inside the
-            event out of the audit and so out of page and JSON.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+            blocks. In a process pool, mechanism and event must be picklable. The counts do not
+            depend on the executor. If a callable draws from the global generators of Python, numpy
+            or torch, every process seeds them for each block. If it draws from another generator of
+            its own, an error is raised, because every process would repeat its draws.
+        checkpoint: path of a run file, which is written every five seconds, so that a killed audit
+            can continue. The same call reads it again (and takes its seed if `rng` is None). With a
+            run file, Ctrl-C shows no counts: it writes the file and raises KeyboardInterrupt. If
+            the mechanism was changed in between, an error is raised.
+        same_bits: False to accept workers of an executor that give different bits than this process
+            for one seed, because numpy's logarithm differs between CPUs. The seed then may not
+            repeat the counts.
+        source: False to leave the mechanism's source text, its hash, and the outputs inside the
+            event out of the audit, and so out of its page and JSON.
+        progress: True to show a progress bar. Defaults to a bar for long work on a terminal or in a
+            notebook.
 
     Returns:
-        The `Audit`. Where rows turn out not to be independent, `checks` says why, the verdict is
-        "invalid: ..." and a `dpcore.errors.AssumptionWarning` is given. After Ctrl-C, once both
-        sides have counted something, it holds what was counted, with `partial` set and the anytime
-        bound.
+        The `Audit`. If the rows are found not to be independent, `checks` gives the reason, the
+        verdict is "invalid: ..." and a `dpcore.errors.AssumptionWarning` is issued. After Ctrl-C,
+        if both sides have counted something, the result holds these counts, with `partial` set and
+        the anytime bound.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range; if the pair is missing, its inputs are equal, or
-            further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
-            was given); if outputs have the wrong shape, are repeated in another block where chance
-            is excluded, or are the same in all rows of one call and others in those of another;
-            if threads or processes would share or repeat the mechanism's own randomness; if the
-            attack does not apply to such outputs.
-        KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second one within two
-            seconds.
+        ValueError: if a value is out of range; if the pair is missing or its inputs are equal; if
+            they are farther apart than `neighbour` allows, or (without a given claim) than the
+            mechanism's own claim allows; if outputs have the wrong shape; if outputs are repeated
+            in another block and this is not due to chance; if all rows of one call have one value
+            and all rows of another call another value; if threads or processes would share or
+            repeat the mechanism's own randomness; if the attack does not apply to such outputs.
+        KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second Ctrl-C within
+            two seconds.
 
     Source:
-        Jagielski, Ullman and Oprea (2020) (certification by Clopper-Pearson limits on fresh
-        draws); Bichsel et al. (2021), section 5 (an event learnt on separate draws); the majority
-        vote: Habernal (2022), section 4.
+        Jagielski, Ullman and Oprea (2020), for certification by Clopper-Pearson limits on fresh
+        draws; Bichsel et al. (2021), section 5, for an event learned on separate draws; Habernal
+        (2022), section 4, for the majority vote.
 
     Example:
         >>> import dpcore
@@ -179,7 +184,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         >>> report.verdict, report.epsilon_lower > 8
         ('refuted', True)
 
-        Which inputs are neighbours is part of a claim; a pair beyond it is refused:
+        The relation of neighbours is part of a claim. A pair that is farther apart raises an error:
 
         >>> def release(x, size, rng):
         ...     return x + rng.laplace(scale=1.0, size=(size, len(x)))
@@ -192,11 +197,11 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
 
 
 def run_with_checkpoint(arguments: Arguments, usual_trials: int | None = None) -> Audit:
-    """Audit as the arguments say, with the run file that they name, if any.
+    """Run an audit with the given arguments, and with the run file that they name, if any.
 
     Args:
-        arguments: the arguments.
-        usual_trials: default number of trials of the caller. Defaults to that of `audit`.
+        arguments: the arguments of the audit.
+        usual_trials: default number of trials of the caller. Defaults to the default of `audit`.
     """
     path = arguments.checkpoint
     with nullcontext() if path is None else open_run(path) as run:
@@ -210,20 +215,20 @@ def run_arguments(
     count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
     usual_trials: int | None = None,
 ) -> Any:
-    """Audit as the arguments say.
+    """Run an audit with the given arguments and an opened run file.
 
     Args:
-        arguments: the arguments.
-        run: the run file, locked, if there is one; a part of a run counts only its own trials.
-        count: what is done once all is fixed. Defaults to counting all trials.
-        usual_trials: as in `run_with_checkpoint`.
+        arguments: the arguments of the audit.
+        run: the locked run file, or None. If it is a part of a run, only its trials are counted.
+        count: function that is called after all choices. Defaults to counting all trials.
+        usual_trials: default number of trials, as in `run_with_checkpoint`.
     """
     budget = arguments.seconds
     if run is not None and run.fixed is not None:
         rng = run.fixed.audit["seed"] if arguments.rng is None else arguments.rng
         arguments = replace(arguments, rng=rng)
         if budget is not None and arguments.trials is None:
-            # The trials that were fixed when the run was begun, whatever the speed is now.
+            # Use the number of trials that was fixed at the beginning, at any speed.
             held = run.fixed.audit["budget"]
             if budget != held:
                 raise invalid("seconds", f"{held!r} as in the run file {run.path}", budget)
@@ -262,7 +267,7 @@ def run_arguments(
 
 
 def watch_lists(request: Request) -> AbstractContextManager[None]:
-    """Refuse a change of the inputs by the calls of a block; arrays are read-only."""
+    """Raise an error if the calls of a block change the inputs; arrays are read-only anyway."""
     sides = request.pair.x, request.pair.x_prime
     if all(type(side) is np.ndarray for side in sides):
         return nullcontext()
@@ -287,7 +292,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
         "inside": fitted.inside if request.source else (),
         "provenance": (request.provenance,),
         "constant": fitted.constant,
-        # Outputs that never differ show no randomness, whatever the mechanism says of itself.
+        # Outputs that never differ show no randomness, even if the mechanism declares some.
         "randomness": "not known" if fitted.is_steady else request.randomness,
     }
 
@@ -307,7 +312,7 @@ def make_audit(
 
 
 def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
-    """List the fields that say how a run went, with the digests of the counted blocks only."""
+    """List the fields on the course of a run, with the digests of its counted blocks only."""
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
@@ -317,7 +322,7 @@ def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) ->
 
 
 def fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
-    """Collect all that is fixed before the count."""
+    """Collect all facts that are fixed before the count."""
     lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
     return FixedFields(
         audit=list_fixed_fields(request, source, fitted),
@@ -335,14 +340,14 @@ def fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
 def count_event(
     request: Request, source: Source, fixed: FixedFields, run: RunFile | None = None
 ) -> Audit:
-    """Count the event on fresh draws, all trials that are not counted yet."""
+    """Count the event on fresh draws, in all trials that are not counted yet."""
     done = count_shards(source, fixed, run)
     request.course.step("report", "checking the rows")
     course = _list_course(request, source, done.ranges)
     if run is not None:
         course |= {"seconds": run.seconds, "looked": run.looked, "same_bits": run.same_bits}
     report = finish_audit(fixed, done, **course)
-    # Nothing more is drawn for somebody who pressed Ctrl-C.
+    # After Ctrl-C, no further outputs are drawn.
     if not report.partial:
         report = replace(report, checks=name_row_numbers(report.checks, source))
     if run is not None and not source.draws.native and not request.repeats_bits:
@@ -354,13 +359,13 @@ def count_event(
 def finish_audit(
     fixed: FixedFields, done: Done, *, looked: bool = False, same_bits: bool = True, **more: Any
 ) -> Audit:
-    """Make the audit of what was counted.
+    """Make the audit from the counts.
 
     Args:
-        fixed: what was fixed before.
-        done: what was counted, at least one trial.
+        fixed: facts that were fixed before the count.
+        done: the counts, of at least one trial.
         looked: True if somebody has seen counts before the end.
-        same_bits: False if processes that give other bits for one seed were accepted.
+        same_bits: False if processes that give different bits for one seed were accepted.
         more: further fields of the audit.
     """
     tally, tally_prime = done.sides
@@ -387,11 +392,11 @@ def finish_audit(
 
 
 def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
-    """Return the checks, preceded by the column that numbers the rows, if one does.
+    """Return the checks, after a sentence on a column of row numbers, if there is one.
 
     Args:
-        checks: what contradicts the independence of rows; without any, no warning is given.
-        source: of the outputs; some rows are drawn on x to be read.
+        checks: contradictions to the independence of rows. Without them nothing is read.
+        source: source of the outputs. Some rows are drawn on x and read.
     """
     if not checks or source.draws.native:
         return checks
@@ -409,14 +414,14 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
 
 
 def warn_of(checks: tuple[str, ...]) -> None:
-    """Warn of each check, for scripts that never print the report."""
+    """Issue a warning for each check, for scripts that do not print the report."""
     for check in checks:
-        # As if it came from the line that called dpcore.audit.
+        # The warning names the line that called dpcore.audit.
         warnings.warn(check, AssumptionWarning, stacklevel=5)
 
 
 def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
-    """List the further counts: the lattice's event, then the curve of the score."""
+    """List the further counts: the floating-point event, then the curve of the score."""
     watches = []
     if fixed.lattice is not None:
         limit = fixed.start + min(fixed.trials, _MAX_LATTICE_TRIALS)
@@ -438,14 +443,14 @@ def _read_watches(
         k, k_prime = tally.watched[i], tally_prime.watched[i]
         n, n_prime = tally.watched_rows[i], tally_prime.watched_rows[i]
         if n == 0 or n_prime == 0 or n != max(0, min(fixed.trials, limits[name])):
-            # Cut short by Ctrl-C: n was not fixed in advance, and the finding has no other bound.
+            # After Ctrl-C n was not fixed in advance, and the finding has no other bound.
             continue
         if name == "curve":
             curve = Scored(fixed.thresholds, np.array(k), n, np.array(k_prime), n_prime)
         elif fixed.lattice is not None:
             event, direction = fixed.lattice
             counts = Counts(k[0], n, k_prime[0], n_prime)
-            # The tangent's delta is large, and the finding's own place on a curve another.
+            # The tangent's delta is large, and is not chosen for this finding.
             delta = fixed.audit["delta"] if fixed.audit["tangent"] is None else 0.0
             finding = Finding(event, direction, counts, delta, fixed.audit["confidence"])
     return finding, curve
@@ -461,7 +466,8 @@ def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts
 def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
     """Count both sides, shard by shard.
 
-    Ctrl-C keeps the shards that came back; with a run file no result is shown, and it goes on.
+    After Ctrl-C, the returned shards are kept. With a run file, no result is shown and the run can
+    continue.
     """
     event, course, watches = fixed.audit["event"], source.course, _list_watches(fixed)
     done = Done() if run is None else run.done
@@ -471,7 +477,7 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
     with nullcontext() if run is None else keep_on_errors(run):
         try:
             for shard in source.counted(event, COUNT, done.left(start, stop), watches):
-                # One name for all, so that no Ctrl-C can fall between counts and their trials.
+                # A single assignment, so that Ctrl-C cannot separate counts from their trials.
                 done = done.plus(shard)
                 if run is not None:
                     run.keep(done, shard.edges, source.replays, course.clock() - begun)
@@ -484,14 +490,14 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
 
 
 def describe_counting(what: str, source: Source, run: RunFile | None = None) -> str:
-    """Describe for the bar what is counted, by how many workers, and when the file was written."""
+    """Describe the count, its workers and the time of the run file, for the progress bar."""
     workers = f" on {source.worker_count:,} workers" if source.worker_count > 1 else ""
     return f"{what}{workers}" + ("" if run is None else f", run file of {run.time_of_day}")
 
 
 @contextmanager
 def keep_on_errors(run: RunFile) -> Iterator[None]:
-    """Write the run file at the end, after Ctrl-C and after errors, which then say how to go on."""
+    """Write the run file at the end and after errors; add to errors how to continue the run."""
     run.require_file()
     try:
         yield
@@ -504,19 +510,19 @@ def keep_on_errors(run: RunFile) -> Iterator[None]:
 
 
 def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
-    """Compare a run file with the request of this process, and the mechanism with that which began.
+    """Check that a run file and its mechanism agree with this process; return the fixed fields.
 
     Args:
         request: the settled request.
-        source: of the draws; it takes over what the file knows of earlier blocks.
-        run: the file.
+        source: source of the draws. It takes over the file's digests of earlier blocks.
+        run: the run file.
 
     Returns:
-        What is fixed, with the mechanism and the event themselves.
+        The fixed fields, with the mechanism and the event as objects.
 
     Raises:
-        ValueError: if an argument differs; if the first and the last block of the file, drawn
-            again, give other counts.
+        ValueError: if an argument differs, or if the first and the last block of the file, drawn
+            again, give different counts.
     """
     fixed = run.fixed
     assert fixed is not None
@@ -555,7 +561,7 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
 
 
 def count_edge(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
-    """Draw a block again; return its number and counts as a shard's `edges` have them."""
+    """Draw a block again; return its number and counts in the form of a shard's `edges`."""
     start, stop = number * source.block, (number + 1) * source.block
     first, end = max(start, source.start), min(stop, source.end)
     event, compared = fixed.audit["event"], not source.draws.native
@@ -565,7 +571,7 @@ def count_edge(source: Source, fixed: FixedFields, number: int) -> list[Any] | N
 
 
 def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
-    """Choose the event on pilot draws, and the tangent of a claim that is a curve."""
+    """Choose the event on pilot draws, and the tangent if the claim is a curve."""
     size, floats = request.pilot_size, request.looks_at_floats
     request.course.step("fit", "choosing the event", 2 * size)
     stated = request.stated_scores
@@ -581,7 +587,7 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
 
 
 def stopped_early(request: Request, source: Source, run: RunFile | None = None) -> Audit:
-    """Look after every slice; stop when the claim is refuted."""
+    """Run an audit with early stop, which looks after every slice."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
@@ -599,7 +605,7 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
         notes=course.facts.notes, is_steady=course.facts.is_steady,
         constant="" if request.null else course.facts.constant,
     )  # fmt: skip
-    # Over different events: for the record only.
+    # The slices may have different events, so this sum is only a record.
     counts = sum((piece.counts for piece in slices[1:]), slices[0].counts)
     return make_audit(
         course.request, source, last, counts, nan=nan, nan_prime=nan_prime, partial=partial,
@@ -638,18 +644,17 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
 
 def audit_timing(request: Request) -> Audit:
-    """Time `2 trials` calls; the event is one of output and latency together.
+    """Run a timed audit of `2 trials` calls, with an event on output and latency together.
 
     Args:
-        request: the checked arguments; its bound is replaced by the conditional one, which is the
-            only one that allows for sides drawn by coin.
+        request: the checked arguments. Its bound is replaced by the conditional bound, the only
+            bound that allows sides chosen by a coin.
 
     Returns:
-        The audit. Its counts are the calls on each side that hit the event, of all calls.
+        The audit. Its counts are the calls on each side that hit the event, among all calls.
 
     Raises:
-        ValueError: if the request asks for a delta, for early stop, for several pairs or for more
-            than one thread.
+        ValueError: if the request has a delta, early stop, several pairs or more than one thread.
     """
     if isinstance(request.claim, Claim):
         raise invalid("claim", "a number for Timing, whose bound knows no delta", request.claim)
@@ -664,7 +669,7 @@ def audit_timing(request: Request) -> Audit:
         requirement = "another than Timing where a text is encoded once, before the calls"
         raise invalid("attack", requirement, request.attack.given)
     course = request.course
-    # A thread that draws a bar would be timed too.
+    # A thread that draws a bar would disturb the times.
     course.step("count", "timing calls, one by one (the bar stands still)")
     course.bar.stand_still()
     rng = make_generator(request.seed, COUNT, 0, 0)

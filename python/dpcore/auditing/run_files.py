@@ -1,7 +1,7 @@
-"""Run file of an audit: what is fixed, and what was counted so far, so that a run can go on.
+"""Run file of an audit: the fixed fields and the counts so far, so that a run can continue.
 
-The file is JSON, which is never executed. It is replaced as a whole: a kill in the middle of
-a write leaves the file before it.
+The file is JSON, which is never executed. It is always replaced as a whole. If the process is
+killed during a write, the previous file remains.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ RUN_FORMAT: Final = "dpcore.run/2"
 
 _SECONDS_BETWEEN_WRITES: Final = 5.0
 _MAX_KEPT_DIGESTS: Final = 4096
-"""Digests of blocks in a file; as in memory, those with enough zero bits in front."""
+"""Number of block digests in a file. As in memory, digests with leading zero bits are kept."""
 
 _UNCOMPARED: Final = (
     "provenance", "inside", "read", "searched", "budget", "notes", "runs_on", "event",
 )  # fmt: skip
-"""Fields that are fixed before the count but may differ in the process that goes on."""
+"""Fields that are fixed before the count but may differ in the process that continues."""
 
 
 _MOST_TRIALS: Final = 2**63 - 1
-"""Largest whole number of a file."""
+"""Largest integer in a file."""
 
 _EDGES: Final[Any] = tuple[tuple[int, tuple[tuple[tuple[int, ...], int, str], ...]], ...]
-"""Blocks: the number of each, then the hits, the NaN and the digest of each side."""
+"""Types of blocks: number of the block, then hits, NaN and digest of each side."""
 
 _COUNTED: Final = (
     "counts", "ranges", "nan", "nan_prime", "partial", "stop", "pooled", "floating_point", "curve",
@@ -66,20 +66,20 @@ _FIELDS: Final = tuple(f for f in fields(Audit) if f.name not in _COUNTED)
 
 @dataclass(slots=True)
 class FixedFields:
-    """All that is fixed before the first trial is counted.
+    """All facts that are fixed before the first trial is counted.
 
     Args:
         audit: fields of the `Audit`, by name.
         start: first trial.
-        trials: on each side.
-        thresholds: of the event's score, at which the trade-off curve is counted.
+        trials: number of trials per side.
+        thresholds: thresholds of the event's score at which the trade-off curve is counted.
         lattice: event and direction of the floating-point finding, or None.
-        checks: contradictions that the first calls showed.
-        remarks: on the choice of the event.
-        collisions: pairs of pilot rows and how many were equal, on x and on x'.
+        checks: contradictions to independence that the first calls showed.
+        remarks: remarks on the choice of the event.
+        collisions: numbers of pairs and of equal pairs of pilot rows, on x and on x'.
         whole: True if a file holds the event itself, and not only its name.
-        bits: digest of some outputs by which other machines are recognized; empty if the seed
-            repeats none.
+        bits: digest of some outputs by which other machines are compared; empty if the seed repeats
+            no outputs.
     """
 
     audit: dict[str, Any]
@@ -94,7 +94,7 @@ class FixedFields:
     bits: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the fields as plain data."""
         record = {name: encode_value(value) for name, value in self.audit.items()}
         record["seed"] = str(self.audit["seed"])
         names = [entry.name for entry in fields(self) if entry.name not in ("audit", "whole")]
@@ -134,19 +134,19 @@ class FixedFields:
 
     @property
     def digest(self) -> str:
-        """A digest by which two files are recognized as being of one run."""
+        """Digest by which two files are recognized as files of one run."""
         record = self.to_dict()
         record["audit"].pop("provenance", None)
         return _digest_text(json.dumps(record))
 
     def find_difference(self, other: FixedFields) -> tuple[str, Any, Any] | None:
-        """Find an argument in which two runs differ: its name, mine and the other's value."""
+        """Find an argument in which two runs differ; return its name and the two values."""
         mine, theirs = _read_names(self.to_dict()), _read_names(other.to_dict())
         for name in ("start", "trials"):
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
         for name, value in mine["audit"].items():
-            # As text: 1, 1.0 and True are equal, and other inputs.
+            # Compared as text, because 1, 1.0 and True are equal but are different inputs.
             texts = json.dumps(value), json.dumps(theirs["audit"].get(name))
             if name not in _UNCOMPARED and texts[0] != texts[1]:
                 return name, value, theirs["audit"].get(name)
@@ -163,13 +163,13 @@ class FixedFields:
 
 
 def tally_to_dict(tally: Tally) -> dict[str, Any]:
-    """Return the plain data of the counts of one side."""
+    """Return the counts of one side as plain data."""
     record = {entry.name: getattr(tally, entry.name) for entry in fields(Tally)}
     return record | {"evidence": evidence_to_dict(tally.evidence)}
 
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
-    """Read the counts of one side."""
+    """Read the counts of one side from plain data."""
     hints = get_type_hints(Tally)
     record = instance("sides", record, dict)
     names = [entry.name for entry in fields(Tally) if entry.name != "evidence"]
@@ -188,27 +188,27 @@ def tally_from_dict(record: Mapping[str, Any]) -> Tally:
 
 @dataclass
 class RunFile:
-    """A run of an audit and the file that keeps it.
+    """Run of an audit and the file that holds it.
 
     Args:
-        path: of the file, as messages name it.
-        place: the file itself, without symbolic links.
-        fixed: what is fixed before the count, or None until the event is chosen.
-        done: what was counted.
-        part: number and number of all parts, of the part of a run that is counted here.
+        path: path of the file, as messages show it.
+        place: path of the file without symbolic links.
+        fixed: facts that are fixed before the count, or None until the event is chosen.
+        done: counts so far.
+        part: number of the part that is counted here, and number of all parts; else None.
         asked: options of the command line that began the run; empty for a run begun in Python.
         looked: True once somebody has seen counts before the end.
-        same_bits: False once a process was accepted that may give other bits for one seed.
-        edges: of the first block that was counted and of one of the last, the number and counts.
-        sessions: trials and hits on both sides each time that the run was begun or went on.
-        digests: of counted blocks, by which repeated outputs are recognized.
-        zeros: bits with which these begin.
+        same_bits: False once a process was accepted that may give different bits for one seed.
+        edges: number and counts of the first counted block and of a late block.
+        sessions: trials and hits on both sides at each time that the run was begun or continued.
+        digests: digests of counted blocks, by which repeated outputs are recognized.
+        zeros: number of leading zero bits of these digests.
         registration: folder in which the part is registered, and its random number; or empty.
-        slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
-        seconds: time of counting, in all processes that went on.
-        time_of_day: when the file was written last, for the progress bar.
+        slices: slices of an audit with early stop, see `Sequence.to_dict`; otherwise empty.
+        seconds: time of counting, summed over all processes of the run.
+        time_of_day: time of the last write, for the progress bar.
         failure: error of the last write, or None if it succeeded.
-        held: trials on each side that the file holds.
+        held: number of trials per side that the file holds.
     """
 
     path: Path
@@ -239,14 +239,14 @@ class RunFile:
 
     @property
     def range(self) -> Range:
-        """Trials that are to be counted: of the whole run, or of the part."""
+        """Range of trials to be counted, of the whole run or of the part."""
         assert self.fixed is not None
         start, stop = self.fixed.start, self.fixed.start + self.fixed.trials
         return (start, stop) if self.part is None else part_range(self, self.part)
 
     @property
     def is_repeatable(self) -> bool:
-        """True if the seed repeats the outputs, and so the counts of a part."""
+        """True if the seed repeats the outputs, and therefore the counts of a part."""
         assert self.fixed is not None
         is_seeded = (
             self.fixed.audit["route"] != "callable" or self.fixed.audit["randomness"] == "seed"
@@ -255,7 +255,7 @@ class RunFile:
 
     @property
     def resume_line(self) -> str:
-        """The line that goes on with the run."""
+        """Call or command line that continues the run."""
         if not self.asked:
             argument = "checkpoint" if self.part is None else "out"
             return f"the same call with {argument}={str(self.path)!r}"
@@ -264,22 +264,22 @@ class RunFile:
         return join_words("dpcore", "audit", *self._code_words, "--resume", self.path)
 
     def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
-        """Make the line of `dpcore count` for one part of a run of the command line."""
+        """Make the `dpcore count` command line for one part of a run of the command line."""
         path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
         options = "--part", f"{part[0]}/{part[1]}", "--out", out
         return join_words("dpcore", "count", path, *self._code_words, *options)
 
     @property
     def _code_words(self) -> list[str]:
-        """The words of the command line that name what runs."""
+        """Words of the command line that name the mechanism."""
         command, target = self.asked.get("command"), self.asked.get("target")
         return ["--command", str(command)] if command is not None else [str(target)]
 
     def begin(self, fixed: FixedFields) -> None:
-        """Begin the run: write what is fixed.
+        """Begin the run and write its fixed fields.
 
         Raises:
-            ValueError: if no other process could go on.
+            ValueError: if another process could not continue the run.
         """
         record = fixed.to_dict()
         fixed.whole = "repr" not in _as_mapping(record["audit"]["event"])
@@ -293,7 +293,7 @@ class RunFile:
         self.store()
 
     def keep(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
-        """Keep a shard that came back; write the file if it is time."""
+        """Keep a returned shard; write the file if it is time."""
         if not self._resumed:
             hits = [side.hits[0] for side in self.done.sides] if self.done.ranges else [0, 0]
             self.sessions.append([self.done.trials, *hits])
@@ -314,7 +314,7 @@ class RunFile:
             self.write()
 
     def compare_sessions(self) -> tuple[str, ...]:
-        """List evidence that the counts of two processes follow different laws."""
+        """List evidence that the counts of two processes follow different distributions."""
         if len(self.sessions) < 2:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
@@ -333,7 +333,7 @@ class RunFile:
             self.refuse_mechanism("one whose outputs differ from its outputs")
 
     def refuse_counts(self, edge: Edge, again: Edge) -> NoReturn:
-        """Raise the error about a block that gives other counts than it gave."""
+        """Raise the error for a block with other counts than before."""
         assert self.fixed is not None
         before, now = (
             ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in counts[1])
@@ -344,7 +344,7 @@ class RunFile:
         )
 
     def refuse_mechanism(self, difference: str) -> NoReturn:
-        """Raise the error about a mechanism that is not the one that began the run."""
+        """Raise the error for a mechanism that differs from the one that began the run."""
         text = (
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
             f"same bits ({SAME_BITS_REMEDY}), got {difference}"
@@ -352,7 +352,7 @@ class RunFile:
         raise about(ValueError(text), "mechanism")
 
     def _keep_digests(self, replays: Replays) -> None:
-        """Copy as many digests of counted blocks as a file holds."""
+        """Copy as many digests of counted blocks as a file can hold."""
         digests, self.zeros = replays.digests, replays.zeros
         while len(digests) > _MAX_KEPT_DIGESTS:
             self.zeros += 1
@@ -364,7 +364,7 @@ class RunFile:
         return time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the run as plain data."""
         assert self.fixed is not None
         return {
             "format": RUN_FORMAT,
@@ -389,10 +389,10 @@ class RunFile:
         """Read the file.
 
         Args:
-            name: of the argument that names the file, for complaints.
+            name: name of the argument that names the file, for error messages.
 
         Raises:
-            ValueError: if it is not a run file, or its counts contradict each other.
+            ValueError: if it is not a run file, or if its counts contradict each other.
         """
         try:
             record = parse_object(self.place.read_text(encoding="utf-8"))
@@ -463,9 +463,9 @@ class RunFile:
             integer("digests", number, 0, _MOST_TRIALS)
 
     def write(self, always: bool = False) -> None:
-        """Write the file, but not more often than every five seconds, unless `always`.
+        """Write the file, at most once in five seconds unless `always` is True.
 
-        A full disk is a warning, at once and at the end: counting goes on.
+        A full disk causes a warning at once and at the end, and the count continues.
         """
         if not always and not self._is_due():
             return
@@ -480,14 +480,14 @@ class RunFile:
             self.failure = error
 
     def write_last(self) -> str:
-        """Write the file before an error ends this process; return how to go on."""
+        """Write the file before an error ends this process; return how to continue the run."""
         self.write(always=True)
         return make_visible(
             f"{self.path} holds {self.describe_held()}: go on with {self.resume_line}"
         )
 
     def require_file(self) -> None:
-        """Write the file unless this process has: what could not be kept is not counted.
+        """Write the file if this process has not done so, because counts must not be lost.
 
         Raises:
             OSError: if the file cannot be written.
@@ -505,7 +505,7 @@ class RunFile:
             self._keep_digests(self._replays)
         assert self.fixed is not None
         text, now = json.dumps(seal_record(self.to_dict()), allow_nan=False), time.monotonic()
-        # It may hold outputs and inputs of a mechanism that is not dpcore's own.
+        # The file may hold inputs and outputs of a user's own mechanism.
         mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
         with name_path_errors(self.path, "written", "out" if self.part else "checkpoint"):
             write_atomically(self.place, text, mode)
@@ -513,13 +513,13 @@ class RunFile:
         self.time_of_day = time.strftime("%H:%M:%S")
 
     def describe_held(self) -> str:
-        """Describe how many trials the file holds, and how many more were counted."""
+        """Describe the number of trials in the file, and the number counted since then."""
         counted = self._count_trials()
         more = "" if counted == self.held else f", not the {counted:,} counted"
         return f"{self.held:,} trials per side{more}"
 
     def _count_trials(self) -> int:
-        """Return the number of trials on each side that were counted."""
+        """Return the number of counted trials per side."""
         pieces = self.slices.get("slices") or [self.done.trials]
         return sum(piece if isinstance(piece, int) else piece["counts"]["n"] for piece in pieces)
 
@@ -529,7 +529,7 @@ def _digest_text(text: str) -> str:
 
 
 def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a run file and the digest of their text, which shows accidents.
+    """Return the entries of a run file with a digest of their text, which shows corruption.
 
     Example:
         >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
@@ -540,14 +540,14 @@ def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def join_words(*words: Any) -> str:
-    """Join words to a line for a shell, in which no word hides what it holds."""
+    """Join words to a shell command line in which every character is visible."""
     return " ".join(map(_quote_word, map(str, words)))
 
 
 def _quote_word(word: str) -> str:
     if word.isprintable():
         return shlex.quote(word)
-    # `$'...'` of bash and zsh, whose two hexadecimal digits stand for a byte, not a character.
+    # `$'...'` of bash and zsh: two hexadecimal digits stand for a byte, not for a character.
     escapes = (
         char
         if char.isprintable() and char not in "'\\"
@@ -560,7 +560,7 @@ def _quote_word(word: str) -> str:
 
 
 def _read_names(value: Any) -> Any:
-    """Replace objects that JSON holds only as text by this text, as reading does."""
+    """Replace objects that JSON holds only as text by this text, as reading the file does."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]
@@ -569,7 +569,7 @@ def _read_names(value: Any) -> Any:
 
 
 def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
-    """Read an entry of a file as an annotation says."""
+    """Read an entry of a file with the type of an annotation."""
     return read_as(name, hint, record[name])
 
 
@@ -578,7 +578,7 @@ def _as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def part_range(run: RunFile, part: tuple[int, int]) -> Range:
-    """Compute the trials of a part of a run: whole blocks, about as many in each part."""
+    """Compute the range of trials of a part: whole blocks, about equally many in each part."""
     assert run.fixed is not None
     number, parts = part
     start, trials, block = run.fixed.start, run.fixed.trials, run.fixed.audit["block"]
@@ -589,11 +589,11 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
 
 
 def read_run(path: Any, name: str = "path") -> RunFile:
-    """Read a run file that is there; `name` is what complaints call the argument.
+    """Read an existing run file; `name` is the name of the argument in error messages.
 
     Raises:
         TypeError: if the path is None.
-        ValueError: if the file is missing, or it is not a run file.
+        ValueError: if the file is missing, or is not a run file.
     """
     run = RunFile(require_path(name, path))
     if not run.place.is_file():
@@ -606,12 +606,12 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 def open_run(
     path: Any, name: str = "checkpoint", requested: Mapping[str, Any] | None = None
 ) -> Iterator[RunFile]:
-    """Open a run file, which may not exist yet, for one driver only.
+    """Open a run file, which may not exist yet, for one process only.
 
     Args:
-        path: of the file.
-        name: of the argument that names it, for complaints.
-        requested: options of the command line.
+        path: path of the file.
+        name: name of the argument that names it, for error messages.
+        requested: options of the command line. Defaults to none.
 
     Raises:
         TypeError: if the path is None.
@@ -634,13 +634,13 @@ def open_run(
         if not is_held:
             raise invalid(name, "a run file that no other process counts for", str(run.path))
         for left in path.parent.glob(f".{path.name}.*.tmp"):
-            # Of a process that was killed while it wrote.
+            # The file is left over from a process that was killed during a write.
             left.unlink(missing_ok=True)
         if path.exists():
             run.read(name)
         yield run
     finally:
-        # Not where another process holds the lock: the name must stay that of its file.
+        # If another process holds the lock, its file must keep the name.
         if is_held:
             with contextlib.suppress(OSError):
                 os.unlink(lock)
@@ -648,7 +648,7 @@ def open_run(
 
 
 def _is_same_file(handle: int, path: Path) -> bool:
-    """Return False if the file was removed, and perhaps made anew, after it was opened."""
+    """Return False if the file was removed, and perhaps replaced, after it was opened."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except OSError:
@@ -656,7 +656,7 @@ def _is_same_file(handle: int, path: Path) -> bool:
 
 
 def _lock_file(handle: int) -> bool:
-    """Lock a file until its handle is closed, which a kill does too; False if another holds it."""
+    """Lock a file until its handle is closed or the process ends; False if it is locked."""
     try:
         import fcntl
     except ImportError:

@@ -1,10 +1,11 @@
-"""Pilots of wide outputs: a stream that keeps sums and bins of each column, and what it chooses.
+"""Pilots of wide outputs: a stream that keeps sums and bins per column, and the choice from them.
 
-A pilot of 10^5 columns does not fit in memory. Its first half is read block by block: count, sum,
-sum of squares and 16 bins of each column and side are kept. The columns whose laws differ most go
-on, and the attacks learn from these columns of the second half. No single column shows a shift that
-is spread over all of them: a weighted sum of all columns, whose weights follow from the sums and
-squares, is one more score, as is the distance to both inputs.
+A pilot of 10^5 columns does not fit in memory. Its first half is read block by block. For each
+column and side, the count, the sum, the sum of squares and 16 bins are kept. The columns with the
+most different distributions are chosen, and the attacks learn from these columns of the second
+half. A shift that is spread over all columns does not show in a single column. Therefore two scores
+of all columns are added: a weighted sum, with weights from the sums and squares, and the distance
+to both inputs.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
 
 WIDE_COLUMNS: Final = 2**15
-"""Columns beyond which a pilot of any size is read in a stream."""
+"""Number of columns beyond which a pilot of any size is read as a stream."""
 WIDE_BYTES: Final = 2**29
-"""Bytes of a pilot (both sides, as float64) from which it is read in a stream."""
+"""Size in bytes of a pilot (both sides, as float64) from which on it is read as a stream."""
 FEWEST_COLUMNS: Final = 2**9
-"""Columns up to which no pilot is: all of them could be chosen."""
+"""Number of columns up to which a pilot is never read as a stream, since all may be chosen."""
 _MAX_SCREENED_COLUMNS: Final = 2**22
-"""Columns that are screened, the first ones; of more, the sums would fill the memory."""
+"""Number of first columns that are screened. The sums of more columns would fill the memory."""
 _CHUNK_NUMBERS: Final = 2**21
-"""Numbers per side of a chunk of the stream, which has one block at least."""
+"""Number of values per side in a chunk of the stream, which has at least one block."""
 _MAX_KEPT_NUMBERS: Final = 2**23
-"""Numbers per side that are kept of the second half."""
+"""Most values per side that are kept of the second half."""
 _FEWEST_HEAD_ROWS: Final = 4
-"""Rows per side that the bins are laid out by, unless there are fewer."""
+"""Least number of rows per side for the layout of the bins, if there are that many."""
 _FLOAT64_BITS: Final = 53
 _NAMED_ENTRIES: Final = 3
 _DISTANCES: Final = ("l1", "l2")
@@ -59,11 +60,11 @@ _PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 
 
 def is_wide(elements: int, size: int) -> bool:
-    """Return True if a pilot is read in a stream.
+    """Return True if a pilot is read as a stream.
 
     Args:
-        elements: numbers in one output.
-        size: pilot draws per side.
+        elements: number of entries in one output.
+        size: number of pilot draws per side.
     """
     if elements <= FEWEST_COLUMNS:
         return False
@@ -72,15 +73,15 @@ def is_wide(elements: int, size: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfEntries(Record, word="OfEntries"):
-    """A score of some entries of the outputs: ``score(outputs[:, entries])``.
+    """Score of some entries of the outputs: ``score(outputs[:, entries])``.
 
     Args:
-        entries: which entries, counted from 0 in row-major order, shape `(read,)`.
-        score: columns -> one real number per output.
+        entries: numbers of the entries, counted from 0 in row-major order, shape `(read,)`.
+        score: function from columns to one real number per output.
 
     Raises:
-        TypeError: if the entries are not whole numbers, or the score is not callable.
-        ValueError: if there are none, or one is below 0.
+        TypeError: if the entries are not integers, or the score is not callable.
+        ValueError: if there are no entries, or an entry is below 0.
 
     Example:
         >>> score = OfEntries([3, 1], lambda columns: columns[:, 0] - columns[:, 1])
@@ -111,7 +112,7 @@ class OfEntries(Record, word="OfEntries"):
         return scores_of(self.score, rows[:, self.entries])
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Return the scores on the device of the outputs, if the inner score supports it."""
         ask = score_attribute(self.score, "on_device")
         if ask is None or outputs.flat.shape[1] <= self.entries.max():
             return None
@@ -120,23 +121,23 @@ class OfEntries(Record, word="OfEntries"):
 
     @property
     def rounding(self) -> Any:
-        """The inner score's map from the grains of all entries, if it has one."""
+        """Map of the inner score from the grains of all entries, if it has such a map."""
         inner = score_attribute(self.score, "rounding")
         return inner and (lambda grains: inner([grains[i] for i in self.entries.tolist()]))
 
     @property
     def alone(self) -> Any:
-        """The function that names the one entry read, and its score, if it reads one only."""
+        """Function that returns the only entry read, and its score; None for several entries."""
         inner = score_attribute(self.score, "alone")
         return inner and (lambda: (int(self.entries[inner()[0]]), inner()[1]))
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the inner score, with the true entries."""
+        """Sentences of the inner score, with the numbers of the true entries."""
         return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
-        """Return a text of the columns with the numbers of the true entries."""
+        """Return a text about the columns with the numbers of the true entries."""
         return _name_true_entries(text, self.entries)
 
     def __str__(self) -> str:
@@ -162,12 +163,12 @@ def _name_true_entries(text: str, entries: Ints) -> str:
 
 
 class WholeScore(NamedTuple):
-    """A score of whole outputs, with its values on the second half of the pilot.
+    """Score of whole outputs, with its values on the second half of the pilot.
 
     Args:
-        score: outputs -> one real number per output.
-        values: on x and on x', shape `(size,)` each.
-        grain: what rounding may move the values by.
+        score: function from outputs to one real number per output.
+        values: values on x and on x', shape `(size,)` each.
+        grain: possible change of the values by rounding.
     """
 
     score: Score
@@ -175,7 +176,7 @@ class WholeScore(NamedTuple):
     grain: Grain
 
     def choose(self, goal: Goal) -> Choice:
-        """Choose the best threshold; no draw here has fitted the score."""
+        """Choose the best threshold. The score was not fitted on these draws."""
         return best_threshold(self.score, *self.values, self.grain, goal)
 
     def make_marks(self) -> Marks:
@@ -186,18 +187,18 @@ class WholeScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WideReading:
-    """The pilot of wide outputs, as far as it is kept.
+    """Pilot of wide outputs, as far as it is kept.
 
     Args:
-        entries: the chosen columns, increasing.
-        groups: places of chosen columns that are also learnt from by themselves.
-        pair: the inputs on these columns; as they were where they are not numbers of columns.
+        entries: numbers of the chosen columns, increasing.
+        groups: positions of chosen columns that the attack also learns from separately.
+        pair: the inputs on these columns; unchanged if they are not numbers of columns.
         learners: the attack on the chosen columns. None if it reads whole outputs only.
         rows: the chosen columns of the outputs of the second half.
         whole: scores of whole outputs.
         facts: constants of the outputs.
-        size: pilot draws per side.
-        read: what was screened.
+        size: number of pilot draws per side.
+        read: numbers of columns and outputs that were screened.
     """
 
     entries: Ints
@@ -212,21 +213,21 @@ class WideReading:
 
     @property
     def width(self) -> int:
-        """Numbers that are kept of an output."""
+        """Number of values that are kept of each output."""
         return int(self.entries.size) + len(self.whole)
 
     @property
     def training(self) -> Sides:
-        """The kept outputs that the attack learns from: every other one."""
+        """Kept outputs that the attack learns from: every second output."""
         return self.rows[0][::2], self.rows[1][::2]
 
     @property
     def rest(self) -> Sides:
-        """The kept outputs that choose the event."""
+        """Kept outputs on which the event is chosen."""
         return self.rows[0][1::2], self.rows[1][1::2]
 
     def extend(self, outputs: Sides) -> WideReading:
-        """Return the reading with more outputs, of full width; the oldest ones are left out."""
+        """Return the reading with more outputs of full width; the oldest outputs are left out."""
         most = _MAX_KEPT_NUMBERS // self.width
         added = read_numbers(outputs[0])[:, self.entries], read_numbers(outputs[1])[:, self.entries]
         whole = []
@@ -239,7 +240,7 @@ class WideReading:
         """Return the scores that the attack makes of the chosen columns, and of groups of them.
 
         Args:
-            name: what complaints call the outputs.
+            name: name of the outputs in error messages.
         """
         if self.learners is None:
             return ()
@@ -256,7 +257,7 @@ class WideReading:
         return tuple(dict.fromkeys(scores))
 
     def widen(self, choice: Choice) -> Choice:
-        """Return a choice on the chosen columns as one on whole outputs."""
+        """Convert a choice on the chosen columns to a choice on whole outputs."""
         if any(choice.event.score is scored.score for scored in self.whole):
             return choice
         event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
@@ -265,13 +266,13 @@ class WideReading:
 
 
 def _append_rows(sides: Sides, added: Sides, most: int) -> Sides:
-    """Return the last rows, at most so many per side, of both together."""
+    """Return the last rows of both arrays together, at most `most` per side."""
     first, second = (np.concatenate(parts) for parts in zip(sides, added, strict=True))
     return first[-most:], second[-most:]
 
 
 def widen_score(score: Score, entries: Ints) -> Score:
-    """Return a score of chosen columns as one of whole outputs.
+    """Convert a score of chosen columns to a score of whole outputs.
 
     Example:
         >>> print(widen_score(Coordinate(1), np.array([3, 8])))
@@ -289,13 +290,13 @@ def widen_score(score: Score, entries: Ints) -> Score:
 
 
 def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
-    """Divide an attack into what learns from columns and thresholds on stated functions or entries.
+    """Divide an attack into a part that learns from columns and thresholds on stated functions.
 
     Args:
         attack: a score attack.
 
     Returns:
-        Both parts. An attack of another package reads whole outputs: None.
+        The two parts. None for an attack of another package, which reads whole outputs.
     """
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_own, members)):
@@ -312,7 +313,7 @@ def _reads_whole(attack: Threshold) -> bool:
 
 
 def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides | None]:
-    """Yield the rows of some draws, a chunk at a time, or None for outputs that are not numbers."""
+    """Yield the rows of some draws in chunks, or None for outputs that are not numbers."""
     step = max(1, _CHUNK_NUMBERS // source.elements // source.block) * source.block
     for start in range(0, size, step):
         drawn = source.outputs(purpose, start, min(size, start + step))
@@ -345,7 +346,7 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
 def _list_whole_scores(
     attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
 ) -> list[Score]:
-    """List the scores of all columns: what the attack states, distances, the weighted sum."""
+    """List the scores of all columns: stated functions, distances, and the weighted sum."""
     members = attack.members if isinstance(attack, Auto) else (attack,)
     scores: list[Score] = []
     for threshold in stated:
@@ -362,7 +363,7 @@ def _list_whole_scores(
 def _keep_columns(
     source: Source, size: int, entries: Ints, scores: Sequence[Score]
 ) -> tuple[Sides, list[tuple[Floats, Floats]]] | None:
-    """Draw the second half; keep the chosen columns and the scores of whole outputs, or None."""
+    """Draw the second half; return its chosen columns and the scores of whole outputs, or None."""
     rows: tuple[list[Array], list[Array]] = [], []
     values: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in scores]
     for chunk in _iterate_chunks(source, SELECTION, size):
@@ -378,7 +379,7 @@ def _keep_columns(
 
 
 def _measure_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
-    """Return what rounding may move the numbers of each column by, shape `(columns,)`."""
+    """Return the possible change of each column's numbers by rounding, shape `(columns,)`."""
     bits = [grain.bits for grain in grains_of(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
     for side in sums:
@@ -390,7 +391,7 @@ def _measure_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Flo
 
 
 def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Grain:
-    """Return what rounding may move a score of whole outputs by."""
+    """Return the possible change of a score of whole outputs by rounding."""
     if isinstance(score, LinearScore):
         moved = float(np.sum(np.abs(score.weights) * moves[score.entries]))
         return Grain(_FLOAT64_BITS, 0.0, moved)
@@ -407,7 +408,7 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> G
 def _describe_facts(
     sums: Sequence[ColumnSums], rows: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
 ) -> PilotFacts:
-    """Describe what is constant: in all columns by the stream, else in the chosen ones."""
+    """Describe constants: in all columns from the stream, otherwise in the chosen columns."""
     firsts = [side.first for side in sums if side.first is not None]
     steady = all(side.steady.size == side.centre.size for side in sums)
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
@@ -425,19 +426,19 @@ def read_wide(
     claim: Any = None,
     delta: float = 0.0,
 ) -> WideReading | None:
-    """Read a pilot of wide outputs in a stream: screen the columns, keep those that differ most.
+    """Read a pilot of wide outputs as a stream; keep the columns that differ most.
 
     Args:
-        source: where draws come from.
-        attack: what learns from the chosen columns.
+        source: source of the draws.
+        attack: attack that learns from the chosen columns.
         pair: the two inputs.
-        size: pilot draws per side.
-        stated: scores that the mechanism itself states.
+        size: number of pilot draws per side.
+        stated: scores that the mechanism itself states. Defaults to none.
         claim: epsilon of the claim for the pair, a curve, or None.
         delta: delta of the claim.
 
     Returns:
-        The part that is kept. None where the outputs are not real numbers of one shape, or an
+        The part that is kept. None if the outputs are not real numbers of one shape, or if an
         attack of another package reads whole outputs.
     """
     divided = divide_attack(attack)

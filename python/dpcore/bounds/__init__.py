@@ -1,4 +1,4 @@
-"""Bounds: from four integers to a certified lower limit on epsilon, and what follows from them."""
+"""Certified lower limits on epsilon from four counts, and other figures that follow from them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_ba
 from .unconditional import berger_boos
 
 BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
-"""Names of the bounds of counted draws, in the order of messages."""
+"""Names of the bounds for counted draws, in the order in which messages list them."""
 
 RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp", "one_run_curve"]
-"""Names of the bounds of recorded outputs."""
+"""Names of the bounds for recorded outputs."""
 
 BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
     name: bound_of(name) for name in get_args(BoundName)
 }
-"""The bounds by name: `(counts, delta, confidence) -> epsilon_lower`.
+"""Bounds by name: `(counts, delta, confidence) -> epsilon_lower`.
 
-All else that is known of one stands in its file, as `@Declared`.
+Other facts about a bound are declared by `@Declared` at its function.
 """
 
 ONE_RUN: Final[dict[str, Callable[..., float]]] = {
     name: bound_of(name, "one_run") for name in get_args(RecordedBound) if name not in BOUNDS
 }
-"""Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
+"""Bounds of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 
 __all__ = [
     "BOUNDS", "Band", "Martingale", "anytime", "berger_boos", "clopper_pearson", "conditional",
@@ -42,5 +42,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the names that the module defines; imported names are left out but can be imported."""
+    """List the public names of the module. Other imported names are left out."""
     return [*__all__]

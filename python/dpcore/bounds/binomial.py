@@ -1,8 +1,9 @@
-"""Bounds from exact binomial laws: Clopper-Pearson, the conditional test; what a bound declares.
+"""Bounds from exact binomial distributions: Clopper-Pearson limits and the conditional test.
 
-Clopper-Pearson has one limit on each side of the pair. The conditional test takes the number of
-events on both sides as given and asks on which side they happened. `every_coordinate` pools the
-coordinates of a mechanism that is declared to treat them independently.
+The Clopper-Pearson bound has one limit per side of the pair. The conditional test takes the total
+number of events on both sides as given, and tests how many of them were on the first side.
+`every_coordinate` pools the coordinates of a mechanism that is declared to treat them
+independently. `Declared` holds the properties of a bound.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _Curves = Literal["none", "point", "gaussian", "only"]
 _Deltas = Literal["any", "zero", "positive"]
 
 _PACKAGE_BOUNDS: Final[dict[str, Callable[..., float]]] = {}
-"""The bounds of this package by name, as `Declared` enters them."""
+"""Bounds of this package by name. `Declared` enters them."""
 
 Sides = Literal["fixed", "coin"]
 SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
@@ -35,29 +36,35 @@ _MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Declared(Shown):
-    """A bound's declaration, which decorates its function and leaves it a plain function.
+    """Declaration of the properties of a bound. It decorates the function and returns it unchanged.
 
-    All that reports, checks and the command line know of a bound stands here, beside its proof;
-    the defaults promise the least.
+    Reports, checks and the command line use only this declaration, which is next to the bound's
+    proof. The defaults promise the least.
 
     Args:
-        title: what reports call it.
-        name: name by which it is chosen; empty for that of its function.
-        rows: what it speaks of: "independent" draws on both sides, or guesses about the canaries
-            of "one_run".
-        deltas: the deltas that it has a form for: "any", "zero" or "positive".
-        anytime: it holds at every number of draws at once; the others need one fixed in advance.
-        recorded: it is offered for outputs drawn elsewhere, whose sides may differ in number.
-        paired: it holds for dependent sides too, as rows i of both from one seed are.
-        implied: an audit that asks for none may record it, so that naming it changes no result.
-        curves: how it tests a claim that is a curve: "none" (at one epsilon and delta), "point"
-            (by two limits at once, as a whole), "gaussian" (Gaussian ones), "only" (no others).
-        slow: it takes too long to be asked hundreds of times.
-        most_draws: draws per side beyond which it gives what `clopper_pearson` does, or None.
+        title: name of the bound in reports.
+        name: name by which users choose the bound. Defaults to the name of the function.
+        rows: kind of evidence: "independent" for independent draws on both sides, "one_run" for
+            guesses about the canaries of one run.
+        deltas: deltas for which the bound is defined: "any", "zero" or "positive".
+        anytime: True if the bound holds at every number of draws simultaneously; other bounds need
+            a number fixed in advance.
+        recorded: True if the bound is offered for recorded outputs, whose numbers of rows may
+            differ between the sides.
+        paired: True if the bound also holds for dependent sides, for example if rows i of both
+            sides come from one seed.
+        implied: True if an audit without a requested bound may record this one. Naming the bound
+            then changes no result.
+        curves: test of a claim that is a curve: "none" (only at one epsilon and delta), "point"
+            (the whole curve, by two joint limits), "gaussian" (Gaussian curves), "only" (only
+            curves).
+        slow: True if one evaluation is too slow to be repeated hundreds of times.
+        most_draws: largest number of draws per side. Beyond it the result is that of
+            `clopper_pearson`. None if there is no limit.
 
     Raises:
-        TypeError: if a field, or what is declared, is of the wrong kind.
-        ValueError: if `title` is empty, or `rows` or `deltas` is none of these words.
+        TypeError: if a field or the decorated object is of the wrong kind.
+        ValueError: if `title` is empty, or a word such as `rows` is unknown.
 
     Example:
         >>> @Declared(title="nothing at all", anytime=True)
@@ -80,7 +87,7 @@ class Declared(Shown):
     curves: _Curves = "none"
 
     def __post_init__(self) -> None:
-        """Check the words: one that is not known would promise something else."""
+        """Check the words, because an unknown word could promise a property that does not hold."""
         if not errors.instance("title", self.title, str):
             raise errors.invalid("title", "not empty", self.title)
         errors.choice("rows", self.rows, get_args(BoundRows))
@@ -92,7 +99,7 @@ class Declared(Shown):
             errors.flag(name, getattr(self, name))
 
     def __call__(self, bound: _BoundFunction) -> _BoundFunction:
-        """Return the bound itself, declared."""
+        """Return the bound itself, with the declaration attached."""
         if not hasattr(bound, "__dict__"):
             raise errors.mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
@@ -101,7 +108,7 @@ class Declared(Shown):
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:
-        """Raise an error if the bound of this name has no form for the delta."""
+        """Raise an error if the bound with this name is not defined at the delta."""
         if self.deltas == "zero" and delta != 0.0:
             raise errors.invalid("bound", f"another than {name!r} where delta is above 0", name)
         if self.deltas == "positive" and delta == 0.0:
@@ -109,11 +116,11 @@ class Declared(Shown):
 
 
 def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float]:
-    """Return a bound for the given rows: one of this package by name, or any function unchanged.
+    """Return a bound for the given rows: a bound of this package by name, or a function unchanged.
 
     Raises:
-        TypeError: if it is neither a string nor callable.
-        ValueError: if no bound for such rows has the name.
+        TypeError: if `bound` is neither a string nor callable.
+        ValueError: if no bound for such rows has that name.
     """
     if isinstance(bound, str):
         names = [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows]
@@ -125,7 +132,7 @@ def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float
 
 
 def find_declaration(bound: Callable[..., Any]) -> Declared:
-    """Return the declaration of a bound; the default is its name and the default fields."""
+    """Return the declaration of a bound; without one, its function name and the default fields."""
     declaration = getattr(bound, "declared", None)
     if isinstance(declaration, Declared):
         return declaration
@@ -137,23 +144,24 @@ def find_declaration(bound: Callable[..., Any]) -> Declared:
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon from an event's counts on the two sides.
 
-    ``epsilon_lower = max(0, ln((p_low - delta) / q_high))`` with ``p_low`` the lower limit for
-    P(event | x) and ``q_high`` the upper limit for P(event | x'), each at (1 - confidence)/2, so
-    that both hold at once with probability at least `confidence`. It is sound when the draws are
-    independent, the numbers of draws were fixed in advance, and the event and the order of the
-    sides were fixed before the counted draws.
+    ``epsilon_lower = max(0, ln((p_low - delta) / q_high))``. Here ``p_low`` is the lower limit for
+    P(event | x) and ``q_high`` the upper limit for P(event | x'). Each limit is at
+    (1 - confidence)/2, so the two hold jointly with probability at least `confidence`. The bound is
+    valid if the draws are independent and their numbers were fixed in advance. The event and the
+    order of the sides must also be fixed before the counted draws.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other (`Counts.swapped` puts
-            x' in the numerator).
-        delta: the delta of the claim, in [0, 1).
+        counts: k of n on the side of the numerator, k' of n' on the other side (`Counts.swapped`
+            puts x' in the numerator).
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0: no event at all on x' still leaves q_high > 0.
+        The lower limit, finite and at least 0. It is finite because q_high is above 0 even if the
+        event never happened on x'.
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` not a number.
+        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
         ValueError: if `delta` or `confidence` is out of range.
 
     Source:
@@ -175,25 +183,26 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
 @suggest_arguments
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
-    """Compute one-sided limits for the probability of an event seen k times in n draws.
+    """Compute one-sided limits for the probability of an event that happened k times in n draws.
 
-    ``low`` solves P(Binomial(n, low) >= k) = alpha and ``high`` solves
-    P(Binomial(n, high) <= k) = alpha; low is 0 at k = 0, high is 1 at k = n.
+    ``low`` solves P(Binomial(n, low) >= k) = alpha and ``high`` solves P(Binomial(n,
+    high) <= k) = alpha. The lower limit is 0 at k = 0, and the upper limit is 1 at k = n.
 
     Args:
-        k: times the event happened, from 0 to `n`.
-        n: independent draws, at least 1.
-        alpha: probability that a limit fails, for each of the two, strictly between 0 and 1.
+        k: number of times that the event happened, from 0 to `n`.
+        n: number of independent draws, at least 1.
+        alpha: error probability of each of the two limits, strictly between 0 and 1.
 
     Returns:
         The pair (low, high).
 
     Raises:
-        TypeError: if `k` or `n` is not an integer or `alpha` not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if `k` or `n` is not an integer, or `alpha` is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
-        Clopper and Pearson (1934); the beta form is Johnson, Kemp and Kotz (2005), equation 3.38.
+        Clopper and Pearson (1934); Johnson, Kemp and Kotz (2005), equation 3.38, for the form with
+        beta quantiles.
 
     Example:
         >>> low, high = limits(0, 10, 0.05)
@@ -205,21 +214,22 @@ def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
         raise errors.invalid("n", "below 2**63", n)
     k = errors.integer("k", k, 0, n)
     alpha = errors.confidence_level(alpha, "alpha")
-    # The two ends have closed forms, which keep every digit: alpha = low^n at k = n.
+    # Both ends have closed forms, which are exact in every digit: alpha = low^n at k = n.
     end = math.log(alpha) / n
     low = 0.0 if k == 0 else math.exp(end) if k == n else _beta_quantile(k, n - k + 1, alpha, False)
     high = 1.0 if k == n else -math.expm1(end) if k == 0 else _beta_quantile(k + 1, n - k, alpha)
     return low, high
 
 
-# Each figure of a report asks for the same few limits again.
+# The figures of a report use the same few limits repeatedly.
 @lru_cache(maxsize=1024)
 def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
-    """Find the point at which the upper (or lower) tail of Beta(a, b) is alpha.
+    """Find the point at which the upper (or lower) tail probability of Beta(a, b) is alpha.
 
-    The tail is asked for as such: 1 - alpha would round a small alpha away. scipy's inverse can
-    stop at a relative error of 1e-9 (a = 2, b = 1e8), so Newton steps on its own tail follow;
-    they change so little that the density need not be exact.
+    Each tail has its own function, because 1 - alpha would lose a small alpha to rounding. The
+    inverse in scipy can stop at a relative error of 1e-9 (a = 2, b = 1e8). Newton steps with
+    scipy's tail function therefore follow. The steps are so small that the density need not be
+    exact.
     """
     from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
@@ -230,12 +240,12 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
             break
         log_density = (a - 1) * math.log(point) + (b - 1) * math.log1p(-point) - betaln(a, b)
         residual = float(tail(a, b, point)) - alpha
-        # At a density below e^-700 the quotient would overflow; scipy's answer stays.
+        # At a density below e^-700 the quotient would overflow, so scipy's result is kept.
         if log_density < -700.0 or log_density > 700.0:
             break
         step = residual * math.exp(-log_density)
         improved = point + step if upper else point - step
-        # A long step is not a last digit but a failure of the density: keep what scipy found.
+        # A long step means that the density failed, so scipy's result is kept.
         if abs(improved - point) > 1e-2 * min(point, 1.0 - point):
             break
         point = improved
@@ -249,27 +259,29 @@ def conditional(
 ) -> float:
     """Compute a certified lower limit on epsilon from the first side's share of the hits.
 
-    ``epsilon_lower = max(0, ln(t / (1 - t)) - ln(n / n'))`` with ``t`` the (1 - confidence)
-    quantile of Beta(k, k' + 1), the lower limit for the probability that a hit is one of x.
+    A hit is a draw in which the event happened.
+    ``epsilon_lower = max(0, ln(t / (1 - t)) - ln(n / n'))``, where ``t`` is the (1 - confidence)
+    quantile of Beta(k, k' + 1). This quantile is the lower limit for the probability that a hit is
+    on x.
 
-    *A fair coin chose the side of every trial* (``sides="coin"``; or the two numbers of trials
-    are Poisson with equal means). Given k + k' = m, k is then Binomial(m, r/(1 + r)) with r = p/q:
-    the bound is exact, whatever p and q are. n and n' came out of the same coin and are not used:
-    the term ln(n/n') is left out.
+    *A fair coin chose the side of every trial* (``sides="coin"``), or the two numbers of trials are
+    Poisson with equal means. Given k + k' = m, k is then Binomial(m, r/(1 + r)) with r = p/q. The
+    bound is then exact for all p and q. The numbers n and n' are results of the same coin, so the
+    term ln(n/n') is left out.
 
-    *The numbers of trials were fixed* (``sides="fixed"``). Hits are then less scattered than the
-    coin's, and the bound is conservative. That is an observation, not a theorem: by enumeration
-    over n and n' up to 60 (and 400 at chosen points), equal and unequal, the error probability
-    stays below the nominal one for every confidence from 0.6, and exceeds it at 0.5; smaller
-    confidences are refused. The loss grows with the rates: above p = 0.7 it is looser than
-    `clopper_pearson`. With fixed numbers `berger_boos` is better in every way.
+    *The numbers of trials were fixed* (``sides="fixed"``). The hits then vary less than with a
+    coin, and the bound is conservative. This is an observation, not a theorem. It was enumerated
+    over equal and unequal n and n' up to 60 (and 400 at chosen points). The error probability stays
+    below the nominal one for every confidence from 0.6, and exceeds it at 0.5. Smaller confidences
+    raise an error. The limit gets looser as the rates grow: above p = 0.7 it is looser than
+    `clopper_pearson`. With fixed numbers, `berger_boos` is always better.
 
-    No form exists for delta > 0: the probability that a hit is one of x then depends on q
-    itself, not only on epsilon. And the draws must never be paired with only the discordant pairs
-    kept: their ratio estimates p (1 - q)/(q (1 - p)), the odds ratio, which is larger than p/q.
+    The bound is not defined for delta > 0, because the probability that a hit is on x then depends
+    on q, not only on epsilon. Do not pair the draws and keep only the discordant pairs: their ratio
+    estimates the odds ratio p (1 - q)/(q (1 - p)), which is larger than p/q.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other.
+        counts: k of n on the side of the numerator, k' of n' on the other side.
         delta: 0.
         confidence: probability that the limit holds, strictly between 0 and 1; at least 0.6 for
             fixed sides.
@@ -280,7 +292,7 @@ def conditional(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `delta` is not 0, a value is out of range, or `sides` is neither of the two.
+        ValueError: if `delta` is not 0, a value is out of range, or `sides` is another word.
 
     Source:
         Przyborowski and Wilenski (1940), Biometrika 31, for the test; Clopper and Pearson (1934)
@@ -303,7 +315,7 @@ def conditional(
         return 0.0
     hits = counts.k + counts.k_prime
     share = limits(counts.k, hits, alpha)[0]
-    # 1 - share, by its own limit: the same equation, with every digit.
+    # 1 - share is computed as its own limit; it is the same equation without loss of digits.
     rest = limits(counts.k_prime, hits, alpha)[1]
     trials = 0.0 if sides == "coin" else math.log(counts.n) - math.log(counts.n_prime)
     return max(0.0, math.log(share) - math.log(rest) - trials)
@@ -316,26 +328,27 @@ def every_coordinate(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> float:
-    """Compute a certified lower limit on epsilon of an event that depends on every coordinate.
+    """Compute a certified lower limit on epsilon for an event that depends on every coordinate.
 
-    If the coordinates of an output are independent, and those of one group have equal inputs
-    (x_i, x'_i) and equal noise, the event "each coordinate is in the event of its group" has
-    probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', m_g coordinates in group g:
+    Assume that the coordinates of an output are independent, and that the coordinates of one group
+    have equal inputs (x_i, x'_i) and equal noise. Consider the event "each coordinate is in the
+    event of its group", with m_g coordinates in group g. It has probability p = prod p_g^(m_g) on x
+    and q = prod q_g^(m_g) on x', so
 
         epsilon >= ln((prod p_low_g^(m_g) - delta) / prod q_high_g^(m_g)).
 
     The 2G limits of G groups share the error probability, (1 - confidence)/(2G) each. The draws of
-    a group are pooled over its coordinates and trials, which makes them many; that is what sees a
-    loss of n epsilon_1 where the event of all coordinates would hardly ever be drawn.
+    a group are pooled over its coordinates and trials, which gives large counts. This shows a loss
+    of n epsilon_1 even if the event of all coordinates jointly would almost never be drawn.
 
-    Independence and equal noise are *declared*, not tested: say so with the verdict. If they do
-    not hold the limit certifies no bound.
+    Independence and equal noise are *declared*, not tested: state this with the verdict. If they do
+    not hold, the limit is not a certified bound.
 
     Args:
-        pooled: counts of each group, all its coordinates together: k of n on the side of the
-            numerator, k' of n' on the other.
+        pooled: counts of each group over all its coordinates: k of n on the side of the numerator,
+            k' of n' on the other side.
         multiplicities: number of coordinates of each group, at least 1.
-        delta: the delta of the claim, in [0, 1).
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
@@ -346,7 +359,7 @@ def every_coordinate(
         ValueError: if no group is given, the lengths differ or a value is out of range.
 
     Source:
-        Dwork and Roth (2014), theorem 3.16 (the loss of independent parts adds up); Clopper and
+        Dwork and Roth (2014), theorem 3.16 (the losses of independent parts add up); Clopper and
         Pearson (1934).
 
     Example:
@@ -364,7 +377,7 @@ def every_coordinate(
         log_p += size * math.log(p_low)
         log_q += size * math.log(limits(counts.k_prime, counts.n_prime, alpha)[1])
     if delta > 0.0:
-        # ln(p - delta) = ln p + ln(1 - delta/p), with p perhaps below the smallest double.
+        # ln(p - delta) = ln p + ln(1 - delta/p); p may be smaller than the smallest double.
         excess = math.log(delta) - log_p
         if excess >= 0.0:
             return 0.0

@@ -1,6 +1,6 @@
-"""Bounds from one training run: many canaries, each put in or left out by its own coin.
+"""Bounds from one training run with many canaries, each included or left out by its own coin.
 
-Also violations as numbers that an audit sees: a loss, a rate, guesses in one run.
+The module also converts between a loss, a rate of right guesses, and a number of guesses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .binomial import Declared, bound_of
 _MAX_EPSILON = 1e3
 _BISECTION_STEPS = 60
 _MAX_GAUSSIAN_PARAMETER = 2.0**1022
-"""Between this and its half the middle is still a float64."""
+"""Largest limit for which the midpoint with half of it is still a float64."""
 
 _MAX_GUESSES = 2**20
 
@@ -30,33 +30,33 @@ def one_run(
 ) -> float:
     """Compute a certified lower limit on epsilon from guesses about canaries in one run.
 
-    Each of m canaries is in the data with probability 1/2, independently; from the one output an
-    attack guesses r of them, a number fixed in advance, and v guesses are correct. For an
+    Each of m canaries is in the data with probability 1/2, independently. From the one output an
+    attack guesses r canaries, a number fixed in advance, and v guesses are correct. For an
     (epsilon, delta)-DP mechanism, with W ~ Binomial(r, e^epsilon/(1 + e^epsilon)),
 
         P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
 
-    i from 1 to v. The limit is the largest epsilon at which this is at most 1 - confidence.
-    Every epsilon with that property is certified, whether or not the expression rises between
-    them: a mechanism that satisfies a smaller epsilon satisfies this one too.
+    where i runs from 1 to v. The limit is the largest epsilon at which the right side is at most 1
+    - confidence. Every such epsilon is certified, even if the right side is not monotone in
+    epsilon: a mechanism that satisfies a smaller epsilon also satisfies this one.
 
-    The canaries' coins are the only randomness used: one run suffices, and the canaries need not
-    be independent of each other inside the mechanism. Which canaries to guess may depend on the
-    output, how many may not.
+    Only the coins of the canaries are assumed to be random. So one run is enough, and the canaries
+    need not be independent of each other inside the mechanism. The choice of the canaries to guess
+    may depend on the output, but their number may not.
 
     Args:
-        guesses: guesses r made, from 1 to `canaries`; the others are abstentions.
-        correct: guesses v that were right, from 0 to `guesses`.
-        canaries: canaries m whose inclusion was decided by a fair coin.
-        delta: the delta of the claim, in [0, 1).
+        guesses: number of guesses r, from 1 to `canaries`; the other canaries are abstentions.
+        correct: number of right guesses v, from 0 to `guesses`.
+        canaries: number of canaries m, each included or left out by a fair coin.
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if a count is not an integer, or `delta` or `confidence` not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if a count is not an integer, or `delta` or `confidence` is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
         Steinke, Nasr and Jagielski (2023), Privacy Auditing with One (1) Training Run, theorem
@@ -75,7 +75,7 @@ def one_run(
 def _chance_ceiling(
     guesses: int, correct: int, canaries: int, epsilon: float, delta: float
 ) -> float:
-    """Compute theorem 5.2's ceiling on the probability of that number of correct guesses."""
+    """Compute the upper limit of theorem 5.2 on the probability of this many correct guesses."""
     from scipy.special import bdtr, bdtrc
 
     if correct == 0:
@@ -84,7 +84,7 @@ def _chance_ceiling(
     chance = float(bdtrc(correct - 1, guesses, rate))
     if delta > 0.0:
         i = np.arange(1, correct + 1)
-        # P(v > W >= v - i); W below 0 has probability 0, which bdtr does not say.
+        # P(v > W >= v - i). P(W < 0) = 0 is set explicitly, because bdtr does not return it.
         below = np.where(i == correct, 0.0, bdtr(np.maximum(correct - i - 1, 0), guesses, rate))
         share = (float(bdtr(correct - 1, guesses, rate)) - below) / i
         chance += 2.0 * canaries * delta * float(share.max())
@@ -95,41 +95,43 @@ def _chance_ceiling(
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
     """Compute a lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
 
-    The null is that the mechanism is mu-GDP: its trade-off curve is nowhere below that of N(0, 1)
-    against N(mu, 1). Let p_t be the probability of exactly t correct guesses out of c. Consider a
-    canary and the event that its guess is right and t, ..., c or more are right in all. Flip that
-    canary's coin: the guess is wrong and one fewer is right. By the definition of the trade-off
-    curve f, averaged over canaries (1 - f is concave), for the tails
+    The null hypothesis is that the mechanism is mu-GDP: its trade-off curve f is nowhere below the
+    curve of N(0, 1) against N(mu, 1). Let p_t be the probability of exactly t correct guesses out
+    of c. Consider one canary and the event that its guess is right and the total number of right
+    guesses is in t, ..., c. If the coin of that canary is flipped, its guess is wrong and the total
+    is lower by one. Apply the definition of f, and average over canaries (1 - f is concave). This
+    gives for the tails
 
         r_t = sum over s >= t of s/m p_s,   h_t = sum over s >= t of (c - s)/m p_s:
         r_t <= 1 - f(h_(t-1)),   so   h_(t-1) >= max(h_t, g(r_t)),   g the inverse of 1 - f,
 
     and r_(t-1) = r_t + (t - 1)/(c - t + 1) (h_(t-1) - h_t). Suppose P(at least v correct) = tau.
-    Starting from r_v = tau v/m, h_v = tau (c - v)/m and taking equality throughout gives the
-    least r_0 + h_0 that is possible (shown below); it is c/m. If the least is more, the
-    probability is below tau = 1 - confidence, and mu is rejected.
+    Start from r_v = tau v/m, h_v = tau (c - v)/m and use equality in every step. This gives the
+    least possible r_0 + h_0 (shown below). The true value of r_0 + h_0 is c/m. If the least value
+    is larger than c/m, the probability is below tau = 1 - confidence, and mu is rejected.
 
-    Why the least: let D_t, E_t be by how much any other r_t, h_t of the same tau exceed these. D_v
-    = -E_v >= 0. By induction D_t >= max(0, t/(c-t) E_t): either E_t >= 0, or the least h_t was
-    left at its h_(t+1), so that E_t >= E_(t+1) and neither D nor D + E has fallen. Hence D_0 + E_0
-    >= 0. A larger tau starts with D_v, E_v >= 0 in just that proportion and ends no lower.
+    Proof that it is the least: let D_t, E_t be the differences between any other r_t, h_t of the
+    same tau and these. Then D_v = -E_v >= 0. By induction D_t >= max(0, t/(c-t) E_t): either
+    E_t >= 0, or the least h_t was kept at h_(t+1). In the second case E_t >= E_(t+1), and neither D
+    nor D + E has fallen. Hence D_0 + E_0 >= 0. A larger tau starts with D_v, E_v >= 0 in the same
+    proportion and ends at least as high.
 
     Args:
-        guesses: guesses c made, from 1 to `canaries`, a number fixed in advance.
-        correct: guesses v that were right, from 0 to `guesses`.
-        canaries: canaries m whose inclusion was decided by a fair coin.
+        guesses: number of guesses c, from 1 to `canaries`, fixed in advance.
+        correct: number of right guesses v, from 0 to `guesses`.
+        canaries: number of canaries m, each included or left out by a fair coin.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if a count is not an integer, or `confidence` not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if a count is not an integer, or `confidence` is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
         Mahloujifar, Melis and Chaudhuri (2025), Auditing f-Differential Privacy in One Run, ICML,
-        algorithm 3 with two choices.
+        algorithm 3, for guesses between two options (in or out).
 
     Example:
         >>> round(one_run_mu(100, 90, 1000), 3)
@@ -156,25 +158,26 @@ def one_run_refutes(
 ) -> bool:
     """Return True if guesses about canaries in one run refute a trade-off curve.
 
-    The recursion of `one_run_mu`, which needs of the curve f only the inverse of 1 - f.
+    It uses the recursion of `one_run_mu`. The only property of the curve f that it needs is the
+    inverse of 1 - f.
 
     Args:
-        least_type_one: from a power to the least type I error of a test with it, at most the
-            power; it must not be too large.
-        guesses: guesses made, from 1 to `canaries`, a number fixed in advance.
-        correct: guesses that were right, from 0 to `guesses`.
-        canaries: canaries whose inclusion was decided by a fair coin.
-        confidence: 1 - confidence is the probability that a true curve is refuted, at most.
+        least_type_one: function from a power to the least type I error of a test with that power.
+            The error is at most the power. A value that is too large makes the test invalid.
+        guesses: number of guesses, from 1 to `canaries`, fixed in advance.
+        correct: number of right guesses, from 0 to `guesses`.
+        canaries: number of canaries, each included or left out by a fair coin.
+        confidence: 1 minus the largest probability that a true curve is refuted.
 
     Returns:
-        True if so many right guesses have a probability below 1 - confidence.
+        True if the curve gives this many right guesses a probability below 1 - confidence.
 
     Raises:
-        TypeError: if a count is not an integer, or `confidence` not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if a count is not an integer, or `confidence` is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
-        Mahloujifar, Melis and Chaudhuri (2025), algorithm 3 with two choices.
+        Mahloujifar, Melis and Chaudhuri (2025), algorithm 3, for guesses between two options.
 
     Example:
         >>> one_run_refutes(lambda power: power, 100, 90, 1000)
@@ -183,14 +186,14 @@ def one_run_refutes(
     canaries, guesses, correct = _check_counts(canaries, guesses, correct)
     tau = 1.0 - confidence_level(confidence)
     r, h = tau * correct / canaries, tau * (guesses - correct) / canaries
-    # What rounding adds in as many steps must not reject.
+    # Rounding errors over this many steps must not reject a true curve.
     total = guesses / canaries * (1.0 + 1e-9)
     for t in range(correct - 1, -1, -1):
         if r + h > total or r >= 1.0:
             return True
         needed = least_type_one(r)
         if needed <= h:
-            # Neither changes again.
+            # Neither value changes in later steps.
             return False
         r, h = r + t / (guesses - t) * (needed - h), needed
     return r + h > total
@@ -201,17 +204,17 @@ def one_run_refutes(
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one run compared with a whole curve: `one_run`.
+    """Compute the limit of `one_run` on epsilon, in an audit of a claim that is a whole curve.
 
-    The verdict on a curve is that of `one_run_refutes`. What holds for every mechanism, whatever
-    its curve, is the limit of `one_run` at a delta.
+    The verdict on the curve comes from `one_run_refutes`. The limit of `one_run` at a delta holds
+    for every mechanism, whatever its curve.
 
     Args:
-        guesses: as in `one_run`.
-        correct: as in `one_run`.
-        canaries: as in `one_run`.
-        delta: strictly between 0 and 1.
-        confidence: as in `one_run`.
+        guesses: number of guesses, as in `one_run`.
+        correct: number of right guesses, as in `one_run`.
+        canaries: number of canaries, as in `one_run`.
+        delta: a number strictly between 0 and 1.
+        confidence: probability that the limit holds, as in `one_run`.
 
     Returns:
         The lower limit on epsilon.
@@ -242,25 +245,25 @@ def one_run_fdp(
 ) -> float:
     """Compute the epsilon at delta of the largest Gaussian trade-off curve that one run refutes.
 
-    ``one_run_mu`` gives the mu; the answer solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon
-    Phi(-mu/2 - epsilon/mu). It refutes claims of the form "mu-GDP, and therefore (epsilon,
-    delta)-DP", as the Gaussian mechanism makes them, and is sharper than `one_run` by using the
-    whole curve. It does *not* bound the epsilon of a mechanism that is (epsilon, delta)-DP without
-    being Gaussian: such a mechanism may be correct and its curve still not be above that of mu.
+    ``one_run_mu`` gives mu. The result solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2
+    - epsilon/mu). It refutes claims of the form "mu-GDP, and therefore (epsilon, delta)-DP", which
+    the Gaussian mechanism makes. It is sharper than `one_run`, because it uses the whole curve. It
+    does *not* bound the epsilon of a mechanism that is (epsilon, delta)-DP without being Gaussian:
+    the claim of such a mechanism may be true although its curve is not above the curve of mu.
 
     Args:
-        guesses: guesses made, from 1 to `canaries`, a number fixed in advance.
-        correct: guesses that were right, from 0 to `guesses`.
-        canaries: canaries whose inclusion was decided by a fair coin.
-        delta: the delta of the claim, strictly between 0 and 1.
+        guesses: number of guesses, from 1 to `canaries`, fixed in advance.
+        correct: number of right guesses, from 0 to `guesses`.
+        canaries: number of canaries, each included or left out by a fair coin.
+        delta: delta of the claim, strictly between 0 and 1.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
         The lower limit on the epsilon of a Gaussian claim, finite and at least 0.
 
     Raises:
-        TypeError: if a count is not an integer, or `delta` or `confidence` not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if a count is not an integer, or `delta` or `confidence` is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
         Mahloujifar, Melis and Chaudhuri (2025); Dong, Roth and Su (2022), corollary 2.13, for the
@@ -284,25 +287,26 @@ def guesses_needed(
 ) -> int | None:
     """Return the fewest guesses, all of them right, with which one run can refute a claim.
 
-    With delta = 0 they are the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence.
+    With delta = 0 this is the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence.
 
     Args:
-        claim: the epsilon that is claimed, at least 0.
-        canaries: canaries m of the run; as many more are assumed as the guesses need.
-        delta: the delta of the claim, in [0, 1).
+        claim: the claimed epsilon, at least 0.
+        canaries: number of canaries m of the run. If the guesses need more canaries, more are
+            assumed.
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
-        bound: `one_run` or `one_run_fdp`, or the name of either.
+        bound: `one_run` or `one_run_fdp`, or one of these names.
 
     Returns:
-        The number, or None where no number is enough (a delta that is too large), or, with
-        delta > 0, not even a million.
+        The number of guesses, or None if no number is enough (delta is too large). With delta > 0
+        it is also None if a million guesses are not enough.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if it is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
-        Steinke, Nasr and Jagielski (2023), theorem 5.2, with every guess right.
+        Steinke, Nasr and Jagielski (2023), theorem 5.2, if every guess is right.
 
     Example:
         >>> guesses_needed(8.0, 1000), guesses_needed(1.0, 1000, confidence=0.99)
@@ -316,19 +320,19 @@ def guesses_needed(
         many = max(canaries, guesses)
         if limit is not one_run:
             return limit(guesses, guesses, many, delta=delta, confidence=confidence) > claim
-        # One look at the ceiling instead of a search for the limit.
+        # One evaluation of the upper limit replaces a search for the bound.
         return _chance_ceiling(guesses, guesses, many, claim, delta) <= alpha
 
     return fewest_guesses(refutes, 2**20 if delta else 2**52)
 
 
 def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
-    """Return the fewest guesses that refute, or None where not even `most` do.
+    """Return the fewest guesses that refute, or None if `most` guesses do not refute.
 
     Args:
-        refutes: True for a number of guesses that refutes if all of them are right; more of them
-            refute too.
-        most: the largest number that is tried.
+        refutes: function that returns True if this many guesses, all of them right, refute. It must
+            be monotone: more guesses refute too.
+        most: largest number of guesses that is tried.
     """
     high = 1
     while not refutes(high):
@@ -339,7 +343,7 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
 
 
 def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the fewest guesses above `low` that refute; `high` of them do."""
+    """Return the fewest guesses above `low` that refute. The number `high` must refute."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
@@ -349,17 +353,17 @@ def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
 def guesses_refuting(
     claim: float, guesses: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> int | None:
-    """Return the fewest right guesses among `guesses` that refute a claim by `one_run`.
+    """Return the fewest right guesses among `guesses` with which `one_run` refutes a claim.
 
     Args:
-        claim: the epsilon that is claimed, at least 0.
-        guesses: guesses made, from 1 to `canaries`.
-        canaries: canaries of the run.
-        delta: the delta of the claim, in [0, 1).
+        claim: the claimed epsilon, at least 0.
+        guesses: number of guesses, from 1 to `canaries`.
+        canaries: number of canaries of the run.
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
 
     Returns:
-        The number, or None where not even all of them are enough.
+        The number of right guesses, or None if all guesses being right is not enough.
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
@@ -382,15 +386,15 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     It is the inverse of `gdp_epsilon`.
 
     Args:
-        epsilon: at least 0.
-        delta: strictly between 0 and 1.
+        epsilon: a number of at least 0.
+        delta: a number strictly between 0 and 1.
 
     Returns:
         mu, rounded down.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if it is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Dong, Roth and Su (2022), corollary 2.13.
@@ -411,15 +415,15 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 
     Args:
-        mu: at least 0.
-        delta: strictly between 0 and 1.
+        mu: a number of at least 0.
+        delta: a number strictly between 0 and 1.
 
     Returns:
         Epsilon, at least 0.
 
     Raises:
-        TypeError: if one of them is not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if an argument is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
         Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022), corollary 2.13.
@@ -442,7 +446,7 @@ def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, 
 
 
 def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -> float:
-    """Find the largest point where `holds` is true, within rounding; 0 if false at 0."""
+    """Find the largest point at which `holds` is true, up to rounding; 0 if it is false at 0."""
     if not holds(0.0):
         return 0.0
     low, high = 0.0, 1.0
@@ -455,14 +459,14 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
 
 
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
-    """Compute the other side's probability of a threshold on Gaussian noise.
+    """Compute the probability on the other side of a threshold event under Gaussian noise.
 
     It is `Phi(Phi^-1(p) - mu)`.
 
     Args:
-        p: probability on the numerator's side, in (0, 1].
-        true_epsilon: the loss at delta; mu is that of the noise with this loss.
-        delta: above 0.
+        p: probability of the event on the numerator's side, in (0, 1].
+        true_epsilon: the true loss at delta; mu is that of Gaussian noise with this loss.
+        delta: a number above 0.
 
     Returns:
         The probability.
@@ -484,14 +488,15 @@ def guesses_power(
 ) -> float:
     """Compute the probability that guesses about canaries of one run refute a claim.
 
-    ``P(W >= v)``, W ~ Binomial(guesses, rate), v the fewest right guesses that refute it.
+    It is ``P(W >= v)`` with W ~ Binomial(guesses, rate), where v is the fewest right guesses that
+    refute the claim.
 
     Args:
-        guesses: guesses made.
-        canaries: canaries of the run.
+        guesses: number of guesses.
+        canaries: number of canaries of the run.
         claim: the claimed epsilon.
         rate: probability that a guess is right, ``e^t/(1 + e^t)`` at a true loss t.
-        delta: the delta of the claim.
+        delta: delta of the claim.
         confidence: confidence of the audit.
 
     Returns:
@@ -522,16 +527,17 @@ def guesses_for(
     """Find the fewest guesses that refute a claim with a given probability.
 
     Args:
-        canaries: how many canaries a run of so many guesses has.
+        canaries: function that returns the number of canaries of a run with a given number of
+        guesses.
         claim: the claimed epsilon.
         rate: probability that a guess is right.
-        delta: the delta of the claim.
+        delta: delta of the claim.
         confidence: confidence of the audit.
-        power: the probability wanted.
-        most: guesses that are possible.
+        power: the required probability.
+        most: largest number of guesses that is possible.
 
     Returns:
-        The number, or None where `most` are not enough.
+        The number of guesses, or None if `most` guesses are not enough.
 
     Example:
         >>> guesses_for(lambda guesses: guesses, 1.0, 0.9, 0.0, 0.95, 0.95)

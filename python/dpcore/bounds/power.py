@@ -1,9 +1,9 @@
-"""Power of an audit: the smallest violation it certifies almost surely, the trials it needs.
+"""Power of an audit: the smallest violation that it almost surely certifies, the trials it needs.
 
 `predicted` chooses among events and certifies no bound, so its quantiles may be approximations.
 
-`detectable` takes any bound. What plans are made of is written only for Clopper-Pearson limits,
-whose inverse is known, and needs no search for each count.
+`detectable` takes any bound. The functions for plans support only Clopper-Pearson limits. The
+inverse of these limits is known, so no search for each count is needed.
 """
 
 from __future__ import annotations
@@ -25,34 +25,36 @@ from .canaries import gdp_epsilon, gdp_mu
 
 _PILOT_TAIL = 0.01
 _MIN_PAULSON_PARAMETER = 10.0
-"""Parameters of a beta law from which Paulson's quantile is off by less than 0.2 %."""
+"""Beta parameter from which Paulson's approximate quantile has an error below 0.2 %."""
 _MAX_TABLED_DRAWS = 1024
-"""Pilot draws up to which the limits of all counts are kept: hundreds of events share them."""
+"""Largest pilot for which the limits of all counts are kept in a table for hundreds of events."""
 
 
 _DEFAULT_CELLS = 32
 _CELL_REACH = 3.5
 _ROUGH_CELLS, _FINE_CELLS = 64, 2048
-"""Cells of a first search, and of its last digits. So many counts, one a cell, are twelve standard
-deviations at a variance of 29,000: up to there a power is exact, beyond it too low by .0005."""
+"""Numbers of cells (groups of consecutive counts) in a first search, and in the search for the last
+digits. With 2,048 cells of one count each, the cells cover twelve standard deviations at a variance
+of 29,000. Up to this variance a power is exact. Beyond it, a power is too low by at most .0005."""
 _WHOLE_REACH = 6.0
 _EXACT_TRIALS, _LOOSE_PARTS = 10**8, 500
-"""A number of trials is found exactly up to here, else to one part in so many."""
+"""Largest number of trials that is found exactly. Above it the error is one part in 500."""
 _MIN_SMOOTH_DEVIATION = 1e5
-"""Standard deviation from which on a count more or less is nothing."""
+"""Standard deviation of a count from which on an error of one count is negligible."""
 MOST_TRIALS: Final = 2**53
-"""Trials of the largest plan: up to here a float counts every one."""
+"""Trials of the largest plan. Up to this number a float holds every integer."""
 
 AUTO_FACTOR: Final = 4
-"""Ratio of the trials of `auto`, which chooses its event on pilot draws, to those of a known event.
+"""Ratio of the trials that `auto` needs, which chooses its event, to those for a known event.
 
-Measured with noise a tenth too small for epsilon 1 (120 to 160 audits each): refuted with the
-trials of the plan, and with AUTO_FACTOR times as many (three times where marked *),
+It was measured with noise a tenth too small for epsilon 1 (120 to 160 audits per case). The numbers
+are the shares of audits that refuted, first with the trials of the plan, then with AUTO_FACTOR
+times as many (three times if marked *):
 
-- Laplace noise in one entry 79 and 98* %, in one of 8 entries 74 and 99* %, clipped 81 and 99* %,
-  spread over two entries 22 and 95 %;
-- Gaussian noise at delta .01 49 and 100 %; randomised response 97 % with the plan's own;
-- geometric noise 83 and 91 %: it takes 16 times as many for 95 %.
+- Laplace noise in one entry: 79 and 98* %; in one of 8 entries: 74 and 99* %; clipped: 81 and 99*
+  %; spread over two entries: 22 and 95 %;
+- Gaussian noise at delta .01: 49 and 100 %; randomised response: 97 % with the plan's trials;
+- geometric noise: 83 and 91 %; it takes 16 times as many trials for 95 %.
 """
 
 
@@ -70,30 +72,31 @@ def predicted(
 ) -> npt.NDArray[np.float64]:
     """Compute the Clopper-Pearson bound that fresh draws would give at the pilot's limits.
 
-    The true rates are taken to be the pilot's own pessimistic limits, p low and q high, each of
-    which fails with probability `tail`. Then ``trials`` p and ``trials`` q are the counts expected,
-    and the bound on those is the answer, ``max(0, ln((p_low - delta) / q_high))``. An event that
-    looks good on a handful of pilot hits is thus worth little. It only chooses: the quantiles are
-    approximations, and the draws it has seen must not be counted again.
+    The true rates are assumed to be the pilot's pessimistic limits, p low and q high. Each limit
+    fails with probability `tail`. Then ``trials`` p and ``trials`` q are the expected counts. The
+    result is the bound from these counts, ``max(0, ln((p_low - delta) / q_high))``. An event with a
+    large ratio but only a few pilot hits thus gets a low value. The function is only for choosing
+    an event: the quantiles are approximations, and the pilot draws must not be counted again.
 
     Args:
-        k: times each event happened among the pilot draws on the numerator's side.
+        k: number of pilot draws on the numerator's side in which each event happened.
         n: pilot draws on that side.
-        k_prime: times each event happened on the other side.
+        k_prime: number of pilot draws on the other side in which each event happened.
         n_prime: pilot draws on the other side.
-        trials: draws on each side that will be counted.
+        trials: draws per side that will be counted.
         delta: delta of the claim, in [0, 1).
         confidence: confidence of the audit, strictly between 0 and 1.
-        tail: probability with which each of the pilot's two limits fails; smaller values are more
-            cautious. With 0.5 the estimates of the pilot are used without a margin.
+        tail: probability with which each of the pilot's two limits fails. Smaller values are more
+            cautious. With 0.5, the pilot's estimates are used without a margin.
 
     Returns:
-        One bound per event, finite and at least 0, in the shape that the four arrays share.
+        One bound per event, finite and at least 0, in the common broadcast shape of the four
+        arrays.
 
     Raises:
         TypeError: if an array does not hold numbers, or another argument is of the wrong kind.
-        ValueError: if a count is not from 0 to its number of draws, the shapes do not fit each
-            other, or a value is out of range.
+        ValueError: if a count is not from 0 to its number of draws, the shapes do not broadcast, or
+            a value is out of range.
 
     Source:
         Clopper and Pearson (1934); Paulson (1942), Annals of Mathematical Statistics 13, for the
@@ -109,7 +112,7 @@ def predicted(
 
 
 def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
-    """Compute the bounds that two limits give (see `predicted_limits`), at least 0."""
+    """Compute bounds of at least 0 from lower limits on p and upper limits on q."""
     margin = np.maximum(p_low - delta, 0.0)
     return np.asarray(np.log(np.maximum(margin / q_high, 1.0)))
 
@@ -123,7 +126,7 @@ def predicted_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[Floats, Floats]:
-    """Return the two limits from which `predicted` makes its bound: p from below, q from above."""
+    """Return the lower limit on p and the upper limit on q that `predicted` uses."""
     hits, draws = _check_counts("k", k, "n", n)
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     try:
@@ -142,7 +145,7 @@ def limits_of_counts(
     """Return the limits of `predicted_limits` for counts that the caller has checked.
 
     Args:
-        counts: hits and draws on one side, hits and draws on the other, of shapes that broadcast.
+        counts: hits and draws on one side, then on the other side, of shapes that broadcast.
         trials: draws per side that will be counted.
         confidence: confidence of the audit.
         tail: probability with which each of the pilot's limits fails.
@@ -171,7 +174,7 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Flo
 def _look_up_limits(
     hits: Floats, draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Look up `_expected_limit` in a table of all counts if pilots are few and of one size."""
+    """Look up `_expected_limit` in a table of all counts if the pilot is small and of one size."""
     n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
     if 0 < n <= _MAX_TABLED_DRAWS and (draws == n).all() and (places == hits).all():
         return _limit_table(n, total, tail, alpha, upper=upper)[places]
@@ -204,7 +207,7 @@ def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
 
     z = -float(ndtri(alpha)) if upper else float(ndtri(alpha))
     few = np.minimum(a, b) < max(_MIN_PAULSON_PARAMETER, z * z)
-    # The filler keeps the formula defined where the other branch is taken.
+    # The filler value keeps the formula defined in entries that use the other branch.
     large = _paulson_quantile(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
     inside = few & (a > 0.0) & (b > 0.0)
     limit: Floats = np.where(b <= 0.0, 1.0, np.where(few, 0.0, large))
@@ -214,9 +217,9 @@ def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
 
 
 def _paulson_quantile(a: Floats, b: Floats, z: float) -> Floats:
-    """Compute Beta(a, b)'s quantile at normal score z.
+    """Compute the quantile of Beta(a, b) at the normal score z.
 
-    Cube roots of chi-square variables are near normal.
+    The approximation is based on cube roots of chi-square variables, which are nearly normal.
     """
     s, t = 1.0 / (9.0 * a), 1.0 / (9.0 * b)
     lead = (1.0 - t) ** 2 - z * z * t
@@ -239,37 +242,37 @@ def detectable(
 ) -> tuple[float, float]:
     """Find the smallest ratio p/q of an event with p = `mass` that n draws per side certify.
 
-    The sentence it fills in: "had this event had probability at least `mass` on one side and been
-    at least `ratio` times as likely there as on the other, a violation of epsilon > `claim` would
-    have been certified with probability `power`." It does not concern other events.
+    The result supports this sentence: "If this event had probability at least `mass` on one side
+    and were at least `ratio` times as likely there as on the other side, a violation of
+    epsilon > `claim` would be certified with probability `power`." It is not about other events.
 
-    With K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio) the probability of a certificate is
-    P(bound(K, K') > claim). For a bound that rises in k and falls in k', with most(k) the largest
-    k' that still certifies, it is at least the sum over cells of K of P(K in the cell) P(K' <=
-    most(the cell's first k)): binomial probabilities on at most 32 cells, rounded against the
-    audit, no simulation.
+    With K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio), the probability of a certificate is
+    P(bound(K, K') > claim). The bound must rise in k and fall in k'. Let most(k) be the largest k'
+    that still certifies, and group the values of K into at most 32 cells. The probability is at
+    least the sum over cells of P(K in the cell) P(K' <= most(the cell's first k)). So the result is
+    conservative and needs no simulation.
 
     Args:
-        n: draws on each side.
+        n: draws per side.
         claim: the claimed epsilon, at least 0.
         mass: probability of the event on the numerator's side, in (0, 1].
-        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of one; called about
-            200 times.
-        delta: the delta of the claim, in [0, 1).
+        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound. It is
+            called about 200 times.
+        delta: delta of the claim, in [0, 1).
         confidence: confidence of the audit, strictly between 0 and 1.
         power: probability of the certificate, strictly between 0 and 1.
 
     Returns:
-        The pair (mass, ratio). An infinite ratio says that even an event that never happens on the
-        other side would not be certified so often.
+        The pair (mass, ratio). If the ratio is infinite, even an event that never happens on the
+        other side would be certified with a probability below `power`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range, or the bound returns no number.
+        ValueError: if a value is out of range, or the bound does not return a number.
 
     Source:
-        Clopper and Pearson (1934) for the limits behind the default bound; the power of a test by
-        its definition.
+        Clopper and Pearson (1934) for the limits of the default bound; the power follows from its
+        definition.
 
     Example:
         >>> mass, ratio = detectable(10**6, claim=1.0, mass=0.1)
@@ -305,19 +308,19 @@ def detectable(
 def _count_cells(
     n: int, mass: float, cells: int = _DEFAULT_CELLS, reach: float = _CELL_REACH
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return first counts of the cells of Binomial(n, mass), and the cells' probabilities."""
+    """Return the first count of each cell of Binomial(n, mass), and the cells' probabilities."""
     from scipy.special import betainc
 
     spread = reach * math.sqrt(n * mass * (1.0 - mass)) + reach
     low, high = max(0.0, n * mass - spread), min(float(n), n * mass + spread)
     first = np.unique(np.floor(np.linspace(low, high, cells)).astype(np.int64))
-    # P(K >= k), 1 at k = 0; what lies below the first cell is given up.
+    # P(K >= k) is 1 at k = 0. The probability below the first cell is left out.
     tail = np.where(first > 0, betainc(np.maximum(first, 1), n - first + 1.0, mass), 1.0)
     return first, tail - np.append(tail[1:], 0.0)
 
 
 def _certificate_probability(n: int, most: Floats, weight: Floats) -> Callable[[float], float]:
-    """Return the function q -> probability of a certificate, from below."""
+    """Return the function q -> lower bound on the probability of a certificate."""
     from scipy.special import betaincc
 
     some = most >= 0.0
@@ -332,7 +335,7 @@ def _certificate_probability(n: int, most: Floats, weight: Floats) -> Callable[[
 
 
 def _find_largest_count(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
-    """Find the largest k' at which the margin is above 0; -1 if there is none."""
+    """Find the largest k' at which the margin is above 0; -1 if no k' has such a margin."""
     at_low = margin(k, 0)
     if at_low <= 0.0:
         return -1
@@ -346,7 +349,7 @@ def _find_largest_count(margin: Callable[[int, int], float], k: int, n: int, gue
             high, at_high = point, value
         if high - low <= 1:
             break
-        # The secant's point, and every third time the middle, so that both ends close in.
+        # The secant's point; every third time the midpoint, so that both ends move.
         share = 0.5 if step % 3 == 2 else at_low / (at_low - at_high)
         point = min(high - 1, max(low + 1, round(low + share * (high - low))))
     return low
@@ -361,26 +364,27 @@ def certifies(
     confidence: float = 0.95,
     cells: int = _FINE_CELLS,
 ) -> float:
-    """Compute the chance that n draws per side certify more than a claim, at known event rates.
+    """Compute the probability that n draws per side certify more than a claim, at known rates.
 
-    ``sum over k of P(K = k) P(K' <= most(k))``, K ~ Binomial(n, p), K' ~ Binomial(n, q), most(k)
-    the largest k' with ``clopper_pearson > claim``: exact where each count has a cell of its own,
-    from below otherwise (a cell counts as its first k).
+    It is ``sum over k of P(K = k) P(K' <= most(k))`` with K ~ Binomial(n, p) and K' ~ Binomial(n,
+    q), where most(k) is the largest k' with ``clopper_pearson > claim``. The result is exact if
+    each count has its own cell. Otherwise it is a lower limit, because a cell counts as its first
+    k.
 
     Args:
-        n: draws on each side, at least 1.
+        n: draws per side, at least 1.
         claim: the claimed epsilon.
         p: probability of the event on the numerator's side.
-        q: its probability on the other side.
-        delta: the delta of the claim.
+        q: probability of the event on the other side.
+        delta: delta of the claim.
         confidence: confidence of the audit.
-        cells: most cells of K.
+        cells: largest number of cells (groups of consecutive counts) of K.
 
     Returns:
         The probability.
 
     Source:
-        Clopper and Pearson (1934) for the limits; the power of a test by its definition.
+        Clopper and Pearson (1934) for the limits; the power follows from its definition.
 
     Example:
         >>> round(certifies(400, 1.0, p=0.5, q=0.1), 4)
@@ -396,7 +400,7 @@ def _find_largest_counts(
 ) -> Floats:
     """Find the largest k' that certifies with each k; -1 if no k' does.
 
-    The upper limit of k' is below l just where P(Binomial(n, l) <= k') < alpha.
+    The upper limit for k' is below l if and only if P(Binomial(n, l) <= k') < alpha.
     """
     from scipy.special import betaincc, betaincinv, ndtri
 
@@ -410,7 +414,7 @@ def _find_largest_counts(
 
     z = float(ndtri(alpha))
     spread = np.sqrt(n * limit * (1.0 - limit))
-    # Cornish and Fisher's first terms; what they miss are a few steps.
+    # First terms of the Cornish-Fisher expansion; the loops below correct the last few steps.
     start = n * limit + z * spread + (z * z - 1.0) * (1.0 - 2.0 * limit) / 6.0 - 0.5
     most = np.clip(np.floor(start), -1.0, n - 1.0)
     if float(spread.max()) > _MIN_SMOOTH_DEVIATION:
@@ -433,21 +437,21 @@ def trials_for(
 ) -> int | None:
     """Find the fewest draws per side that certify more than a claim with a given probability.
 
-    The power rises with n by teeth, for counts are whole numbers; that of the number returned is
-    at least `power`, and one less does not reach it. Above 10^8 draws, and where `rough`, the
+    Counts are whole numbers, so the power is not monotone in n. The returned number has a power of
+    at least `power`, and one draw less does not. Above 10^8 draws, and if `rough` is True, the
     number is up to a few hundredths too large.
 
     Args:
         claim: the claimed epsilon.
-        rates: probabilities (p, q) of the event on the numerator's side and on the other; of
-            several events, each is as likely to be the one that is counted.
-        delta: the delta of the claim.
+        rates: probabilities (p, q) of the event on the numerator's side and on the other side. If
+            there are several events, each is equally likely to be the counted one.
+        delta: delta of the claim.
         confidence: confidence of the audit.
         power: probability of the certificate.
-        rough: whether a number for a sentence will do, in a few milliseconds.
+        rough: True for an approximate number, which takes only a few milliseconds.
 
     Returns:
-        The number, or None where 2**53 are not enough, or none is.
+        The number of draws, or None if 2**53 draws are not enough.
 
     Example:
         >>> n = trials_for(1.0, [(0.5, 0.1)])
@@ -470,14 +474,14 @@ def trials_for(
             many * certifies(n, claim, *pair_of_rates, delta, confidence, cells)
             for pair_of_rates, many in each.items()
         )
-        # On this scale a power is nearly straight in the root of n.
+        # On this scale, power is almost linear in the square root of n.
         return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
 
     start = able[len(able) // 2]
     n_trials = _find_fewest(partial(margin, _ROUGH_CELLS), start, _LOOSE_PARTS)
     if rough or start >= _EXACT_TRIALS or n_trials is None:
         return n_trials
-    # The first search leaves little to the second, which takes far longer for a step.
+    # The first search is cheap. It leaves only a few steps of the slow second search.
     fine = max(_FINE_CELLS // len(each), 4 * _ROUGH_CELLS)
     return _find_fewest(partial(margin, fine), n_trials, 1)
 
@@ -485,13 +489,13 @@ def trials_for(
 def _approximate_trials(
     claim: float, p: float, q: float, delta: float, confidence: float, power: float
 ) -> int | None:
-    """Compute the number for normal counts and limits; return None if it is too large."""
+    """Compute the number of draws by a normal approximation; return None if it is too large."""
     from scipy.special import ndtri
 
     if p <= delta or (q > 0.0 and math.log((p - delta) / q) <= claim):
         return None
     alpha = (1.0 - confidence) / 2.0
-    # With no k' at all, q's limit is about -ln(alpha)/n.
+    # With k' = 0, the limit on q is about -ln(alpha)/n.
     n_trials = -math.log(alpha) * math.exp(min(claim, 500.0)) / (p - delta)
     if q > 0.0:
         s, s_prime = math.sqrt(p * (1.0 - p)) / (p - delta), math.sqrt((1.0 - q) / q)
@@ -503,8 +507,8 @@ def _approximate_trials(
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
     """Find the least number near `start` with a margin of at least 0, or None if too large.
 
-    From the start outwards in growing steps, then inwards as in `_find_largest_count`; up to one
-    of so many parts of it.
+    The search moves away from the start in growing steps, then narrows the interval as in
+    `_find_largest_count`. The result is exact up to one part in `parts`.
     """
     step, low, high = 1.01, start, start
     at_low = at_high = margin(start)
@@ -532,23 +536,24 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
-    """Compute the true loss if the noise's scale is `factor` times the one for the claim.
+    """Compute the true loss if the noise's scale is `factor` times the correct scale for the claim.
 
-    ``claim / factor`` for Laplace noise, whose loss is its sensitivity over its scale, and for any
-    other noise of delta 0 whose loss falls so. With delta > 0 it is that of Gaussian noise: mu of
-    the claim solves ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``, the true mu
-    is mu / factor, and the true loss solves the same equation for it.
+    At delta 0 it is ``claim / factor``. This holds for Laplace noise, whose loss is its sensitivity
+    divided by its scale, and for other noise whose loss is inversely proportional to its scale.
+    With delta > 0 it is the loss of Gaussian noise. The mu of the claim solves
+    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true mu is mu / factor,
+    and the true loss solves the same equation for the true mu.
 
     Args:
         claim: the claimed epsilon.
-        factor: scale of the noise over the right one, above 0.
-        delta: the delta of the claim.
+        factor: scale of the noise divided by the correct scale, above 0.
+        delta: delta of the claim.
 
     Returns:
         The true epsilon at that delta.
 
     Source:
-        Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian.
+        Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian noise.
 
     Example:
         >>> round(loss_of_factor(1.0, 0.9), 4), round(loss_of_factor(1.0, 0.9, 1e-5), 4)
@@ -560,22 +565,24 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
 def gaussian_event(
     claim: float, true_epsilon: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
-    """Return rates (p, q) of the threshold that needs fewest draws against Gaussian noise.
+    """Return rates (p, q) of the threshold that needs the fewest draws against Gaussian noise.
 
-    Outputs above t, N(mu, 1) against N(0, 1) with mu that of the true loss; t from a grid.
+    The event is an output above t, for N(mu, 1) against N(0, 1) with the mu of the true loss. The
+    threshold t is chosen from a grid.
 
     Args:
         claim: the claimed epsilon.
-        true_epsilon: the true one at the same delta, above the claim.
-        delta: of both, above 0.
+        true_epsilon: the true epsilon at the same delta, above the claim.
+        delta: delta of the claim and of the true loss, above 0.
         confidence: confidence of the audit.
         power: probability of the certificate.
 
     Returns:
-        The two probabilities; one that shows no more than the claim where no other is found.
+        The two probabilities. If no threshold of the grid exceeds the claim, a default event is
+        returned that does not exceed it either.
 
     Source:
-        Dong, Roth and Su (2022), section 2.3: the thresholds are the best events of this pair.
+        Dong, Roth and Su (2022), section 2.3: thresholds are the best events for this pair.
 
     Example:
         >>> p, q = gaussian_event(1.0, 1.2, 1e-5, 0.95, 0.95)
@@ -585,8 +592,8 @@ def gaussian_event(
     from scipy.special import ndtr
 
     mu = gdp_mu(true_epsilon, delta)
-    # Where the loss is the true epsilon, the two sides of the inequality meet; the threshold is
-    # looked for around it, in standard deviations.
+    # At `meet` the log ratio of the densities is the true epsilon. Thresholds around this point are
+    # tried; the unit is the standard deviation.
     meet = true_epsilon / mu + mu / 2.0
     grid = np.linspace(meet - 4.0, meet + 4.0, 321)
     best_rates, best = (float(ndtr(mu - meet)), float(ndtr(-meet))), math.inf

@@ -1,23 +1,24 @@
 """Bounds that hold at every look: a mixture of bets, and a martingale over slices of draws.
 
-The claim is ``p <= e^epsilon q + delta``. For one draw X on the numerator's side and one draw X'
-on the other, a stake v and a centre q0, write s = e^-epsilon. The bet pays
+The claim is ``p <= e^epsilon q + delta``. Take one draw X on the numerator's side and one draw X'
+on the other side, a stake v and a centre q0, and write s = e^-epsilon. The bet pays
 
     (1 + v (s X - s delta - q0)) (1 - v (X' - q0)).
 
-The draws are independent, so its mean is the product of the means. Under the claim s p - s delta
-is at most q; with d = q - q0 the mean is at most (1 + v d)(1 - v d) = 1 - v^2 d^2 <= 1. (The
-second factor is positive, so a smaller p only lowers the product.) No factor is negative for
-0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). A product of bets over draws, and any average of such
-products with weights fixed beforehand, is therefore a supermartingale that starts at 1, and by
-Ville's inequality it ever reaches 1/alpha with probability at most alpha. On n draws per side the
-product depends only on the counts: it has k factors for X = 1, n - k for X = 0, and so on.
+The draws are independent, so the mean of the product is the product of the means. Under the claim,
+s p - s delta is at most q. With d = q - q0 the mean is therefore at most
+(1 + v d)(1 - v d) = 1 - v^2 d^2 <= 1. (The second factor is positive, so a smaller p only lowers
+the product.) No factor is negative for 0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). Consider a
+product of bets over draws, or an average of such products with weights fixed in advance. It is a
+supermartingale that starts at 1. By Ville's inequality it ever reaches 1/alpha with probability at
+most alpha. With n draws per side the product depends only on the counts: it has k factors for
+X = 1, n - k factors for X = 0, and likewise for X'.
 
-The centre is what makes the bet sharp: up to v^2 it loses the binomial variances of X and X', and
-2 (q - q0)^2, so that a rough q0 is enough. With q0 = 0 and delta = 0 it is (1 + v s)^k (1 - v)^k',
-the mixture over theta of theta^k (1 - theta)^k', which pays for Poisson variances. A bet a^X b^X'
-that pays 0 on X = X' = 0 cannot exist for delta > 0: at q = 0, p = delta its mean is
-1 + delta (a - 1).
+The centre makes the bet sharp. To second order in v, the bet loses the binomial variances of X and
+X' and the term 2 (q - q0)^2, so an approximate q0 is enough. With q0 = 0 and delta = 0 the product
+is (1 + v s)^k (1 - v)^k', and the mixture over theta of theta^k (1 - theta)^k' loses the larger
+Poisson variances. For delta > 0 there is no bet a^X b^X' that pays 1 on X = X' = 0: at q = 0,
+p = delta its mean is 1 + delta (a - 1).
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from .canaries import bisect_largest
 
 _CENTRE_COUNT = 7
 _STAKE_SHARES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
-"""Stakes as parts of the largest one: close to all for clear violations, 1e-6 for 1e12 draws."""
+"""Stakes as shares of the largest stake: near 1 for clear violations, 1e-6 for 1e12 draws."""
 _PREDICTED_STAKE_PARTS = 2.0 ** np.arange(-4.0, 1.5, 0.5)
-"""Stakes as parts of the predicted one: a prediction from few draws promises too much."""
+"""Stakes as shares of the predicted stake, because a prediction from few draws is too large."""
 _LOG_ZERO = -1e200
-"""Log of a factor 0; finite, so that no draw times it is 0."""
+"""Logarithm of a factor 0. It is finite, so that 0 draws times it is 0."""
 
 
 class _Bets(NamedTuple):
@@ -57,40 +58,42 @@ class _Bets(NamedTuple):
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon that holds at every number of draws at once.
 
-    ``epsilon_lower`` is the largest epsilon whose mixture of bets
+    ``epsilon_lower`` is the largest epsilon for which the mixture of bets
 
         sum over (v, q0) of w (1 + v (s (1 - delta) - q0))^k (1 - v (q0 + s delta))^(n - k)
                               (1 - v (1 - q0))^k' (1 + v q0)^(n - k'),      s = e^-epsilon,
 
-    reaches 1/(1 - confidence). The centres q0 are 7, evenly spaced in arcsine, of equal weight;
-    the stakes v are 50, evenly spaced in log odds, with weights 1/4, 1/5, ... from the largest
-    down (scaled to 1): few draws call for large stakes, many for small ones. No step of this
-    depends on the data. One may look after every draw and stop when it pleases: the limits of all
-    looks hold together with probability `confidence`. Draws must be independent, their numbers on
-    both sides equal at every look, and event and order fixed before the counted draws. For
-    numbers fixed in advance `berger_boos` is sharper.
+    reaches 1/(1 - confidence). There are 7 centres q0, evenly spaced in arcsine, with equal
+    weights. There are 50 stakes v, evenly spaced in log odds, with weights 1/4, 1/5, ... from the
+    largest stake down (scaled to sum 1). Few draws need large stakes, and many draws need small
+    stakes. None of these choices depends on the data. You may look after every draw and stop at any
+    time: the limits of all looks hold jointly with probability `confidence`. The draws must be
+    independent, and their numbers on both sides must be equal at every look. The event and the
+    order of the sides must be fixed before the counted draws. If the numbers are fixed in advance,
+    `berger_boos` is sharper.
 
-    In s each product is log-concave, so its minimum over the claims from 0 to epsilon is at an
-    end. With that minimum in its place the sum falls in epsilon, still is below a supermartingale,
-    and the claims rejected are those below one limit. (At delta = 0 each product falls by itself.)
+    Each product is log-concave in s, so its minimum over the claims from 0 to epsilon is at an end
+    of this interval. The code replaces each product by this minimum. The sum then falls in epsilon
+    and is still below a supermartingale, and the rejected claims are exactly the claims below one
+    limit. (At delta = 0 each product is already monotone.)
 
     Args:
-        counts: k of n on the side of the numerator, k' of n on the other.
-        delta: the delta of the claim, in [0, 1).
+        counts: k of n on the side of the numerator, k' of n on the other side.
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the limits of all looks hold, strictly between 0 and 1.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` not a number.
+        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
         ValueError: if `delta` or `confidence` is out of range, or the two sides have different
             numbers of draws.
 
     Source:
-        Ville (1939); Robbins (1970), Annals of Mathematical Statistics 41, for mixtures; Turner,
-        Ly and Gruenwald (2024), Electronic Journal of Statistics, for bets on two streams that
-        are likelihood ratios against the nearest null.
+        Ville (1939); Robbins (1970), Annals of Mathematical Statistics 41, for mixtures; Turner, Ly
+        and Gruenwald (2024), Electronic Journal of Statistics, for bets on two streams that are
+        likelihood ratios against the nearest null hypothesis.
 
     Example:
         >>> round(anytime(Counts(900, 1000, 100, 1000)), 4)
@@ -102,7 +105,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
         raise errors.invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
     outcomes = _make_outcome_counts(counts.k, counts.k_prime, counts.n)
     bets = _uninformed_bets(delta, 1.0)
-    # What rounding can add to a sum of n logarithms must not certify.
+    # Rounding errors of a sum of n logarithms must not certify a claim.
     goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
     start = outcomes @ _log_factors(bets, delta, 1.0)
 
@@ -116,26 +119,27 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
 @suggest_arguments
 class Martingale:
-    """The evidence against one claim, multiplied up over slices of draws.
+    """Evidence against one claim, multiplied over slices of draws.
 
-    Each slice is n fresh draws on both sides and an event chosen before them, from earlier slices
-    only; another slice may count another event, in the other order. Its wealth starts at 1 and,
-    if the claim is true, reaches 1/(1 - confidence) at any time with probability at most
-    1 - confidence: one may stop at the first slice that refutes.
+    A slice is n fresh draws per side and an event that was chosen before them, from earlier slices
+    only. Another slice may count another event, or the sides in the other order. The wealth of the
+    martingale starts at 1. If the claim is true, the wealth ever reaches 1/(1 - confidence) with
+    probability at most 1 - confidence. So you may stop at the first slice that refutes.
 
-    Half of the wealth bets on a mixture over stakes and centres like `anytime`, anew for every
-    event. The other half follows predictions where the caller gives them: a prediction (p, q)
-    fixes the centre at the nearest pair that the claim allows, and parts from 1/16 to twice of
-    the stake that makes the bet a likelihood ratio. One mixture over these parts runs through all
-    slices, so that a change of event has no cost. Without predictions the two halves are equal.
+    Half of the wealth bets on a mixture over stakes and centres, like `anytime`, with a new mixture
+    for every event. The other half follows predictions if the caller gives them. A prediction (p,
+    q) fixes the centre at the nearest pair of rates that the claim allows. The stakes are 1/16 to
+    twice the stake that makes the bet a likelihood ratio. One mixture over these stakes runs
+    through all slices, so a change of event costs nothing there. Without predictions the two halves
+    are equal.
 
     Args:
         claim: the claimed epsilon, at least 0.
-        delta: the delta of the claim, in [0, 1).
+        delta: delta of the claim, in [0, 1).
 
     Raises:
         TypeError: if `claim` or `delta` is not a number.
-        ValueError: if one of them is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Ville (1939); Turner, Ly and Gruenwald (2024); Waudby-Smith and Ramdas (2024), JRSS B 86,
@@ -172,23 +176,23 @@ class Martingale:
         event: Hashable = None,
         predicted: tuple[float, float] | None = None,
     ) -> float:
-        """Multiply in the factor of one slice.
+        """Multiply the wealth by the factor of one slice.
 
         Args:
-            k: times the slice's event happened in its n draws on the numerator's side.
-            k_prime: times it happened in its n draws on the other side.
-            n: draws of the slice on each side, at least 1.
-            event: a label of event and direction. Slices with one label share one mixture; a
-                wrong label costs power, never soundness.
-            predicted: the rates (p, q) of the event as earlier slices or the pilot estimate them,
-                or None.
+            k: number of draws on the numerator's side in which the slice's event happened.
+            k_prime: number of draws on the other side in which the event happened.
+            n: draws of the slice per side, at least 1.
+            event: label of the event and direction. Slices with the same label share one mixture. A
+                wrong label costs power, but the test remains valid.
+            predicted: rates (p, q) of the event, estimated from earlier slices or the pilot.
+                Defaults to no prediction.
 
         Returns:
             The log of the wealth.
 
         Raises:
-            TypeError: if a count is not an integer, or a rate not a number.
-            ValueError: if one of them is out of range.
+            TypeError: if a count is not an integer, or a rate is not a number.
+            ValueError: if an argument is out of range.
         """
         n = errors.integer("n", n, 1)
         outcomes = _make_outcome_counts(
@@ -205,7 +209,7 @@ class Martingale:
         return self.log_wealth
 
     def _learn(self, event: Hashable, outcomes: Floats) -> float:
-        """Update and return the growth of the mixture that belongs to the event."""
+        """Update the mixture that belongs to the event, and return the growth of its log wealth."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
         after = before + outcomes
         new = _log_sum(self._bets.log_weight + after @ self._factors)
@@ -218,26 +222,26 @@ class Martingale:
 
     @property
     def log_wealth(self) -> float:
-        """Log of the wealth now; minus infinity never, for the smallest stakes lose little."""
+        """Logarithm of the current wealth. It is finite because the smallest stakes lose little."""
         return float(np.logaddexp(self._mixed, _log_sum(self._followers))) - math.log(2.0)
 
     @property
     def log_peak(self) -> float:
-        """Log of the largest wealth so far, which is what counts."""
+        """Logarithm of the largest wealth so far, which decides if the claim is refuted."""
         return self._best
 
     def refuted(self, confidence: float = 0.95) -> bool:
         """Return True once the wealth has reached 1/(1 - confidence).
 
         Args:
-            confidence: strictly between 0 and 1, fixed before the first look.
+            confidence: a number strictly between 0 and 1, fixed before the first look.
 
         Returns:
-            Whether the claim is refuted.
+            True if the claim is refuted.
 
         Raises:
             TypeError: if `confidence` is not a number.
-            ValueError: if it is out of range.
+            ValueError: if `confidence` is out of range.
         """
         return self.log_peak >= -math.log1p(-errors.confidence_level(confidence)) + 1e-9
 
@@ -277,11 +281,11 @@ def _uninformed_bets(delta: float, s: float) -> _Bets:
 
 
 def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
-    """Make parts of the best stake at rates p and q; return none if the claim allows them.
+    """Make bets with shares of the best stake at rates p and q, or 0 if the claim allows them.
 
-    The centre x maximises the likelihood of (p, q) among the claim's boundary pairs (x/s + delta,
-    x). With the stake (x - q)/(x (1 - x)) the two factors are then the likelihood ratios of the
-    two sides: the derivative of the likelihood is 0 at x.
+    The centre x maximises the likelihood of (p, q) among the boundary pairs (x/s + delta, x) of the
+    claim. With the stake (x - q)/(x (1 - x)), the two factors are the likelihood ratios of the two
+    sides, because the derivative of the likelihood is 0 at x.
     """
     low, high = q, (p - delta) * s
     zeros = np.zeros(_PREDICTED_STAKE_PARTS.size)

@@ -1,10 +1,10 @@
-"""Thresholds that few pilot draws reach: a line fitted to the log ratio in the tail of a score.
+"""Choice of thresholds in the tail of a score, from a line fitted to the log ratio.
 
-The best threshold for many counted draws may lie where the pilot of an audit has few values. There
-the ratio of the densities of the score on the two sides is taken to be ``exp(a + b s)``. That is so
-for Gaussian noise in the direction of a shift, and for every score that is itself a log-likelihood
-ratio. All values of the tail then show how rare an event is, not only those beyond the threshold.
-The fit chooses an event; it certifies no bound.
+The best threshold for many counted draws may lie where the pilot of an audit has only a few values.
+In this tail, the ratio of the score's densities on the two sides is assumed to be ``exp(a + b s)``.
+This is true for Gaussian noise in the direction of a shift, and for every score that is itself a
+log-likelihood ratio. All values of the tail are then used to estimate the probability of an event,
+not only the values beyond the threshold. The fit chooses an event; it certifies no bound.
 """
 
 from __future__ import annotations
@@ -18,37 +18,39 @@ from ..records import Floats, Ints
 
 _LONG_TAIL_SHARE: Final = 0.5
 _SHORT_TAIL_SHARE: Final = 0.25
-"""Shares of the values of both sides to which a line is fitted. Both lines must promise more."""
+"""Shares of the values of both sides to which a line is fitted. Both lines must predict a gain."""
 _MIN_TAIL_VALUES: Final = 8
-"""Fewest thresholds and values of either side in the short tail, and hits of an event there."""
+"""Least number of thresholds and of values per side in the short tail, and of hits there."""
 _MIN_SLOPE_DEVIATES: Final = 2.5
-"""Standard errors of the slope in the short tail: the log ratio of Laplace noise is flat there."""
+"""Least slope in the short tail, in standard errors. For Laplace noise the slope is 0 there."""
 _MIN_CURVATURE_DEVIATES: Final = -1.5
-"""Standard errors of the curvature in the long tail: a log ratio that bends down levels off, and
-its line promises too much."""
+"""Least curvature in the long tail, in standard errors. If a log ratio bends down, it levels off,
+and the bound predicted by a line is too large."""
 _MAX_CURVATURE_DEVIATES: Final = 2.5
 _MIN_HIT_DEVIATES: Final = -0.5
-"""Standard deviations by which the hits of an event may differ from those that a line expects."""
+"""Least difference, in standard deviations, of an event's hits from the hits that a line
+expects."""
 _BOOTSTRAPS: Final = 20
 _CAUTIOUS_PLACE: Final = 2
-"""Place of the promise among those of the bootstraps in increasing order, from 0."""
+"""Rank of the used prediction among the bootstraps in increasing order, from 0."""
 _MIN_GAIN_SHARE: Final = 0.02
-"""Share of the bound at the counted threshold that another one must add to it."""
+"""Least gain over the counted threshold, as a share of its bound."""
 _NEWTON_STEPS: Final = 10
 _MAX_NEWTON_STEP: Final = 3.0
 _MAX_LOG_ODDS: Final = 40.0
 _RIDGE: Final = 1e-6
 _PROMISE_DECIMALS: Final = 6
-"""Decimals of a promise: beyond them, libraries of linear algebra differ."""
+"""Decimals of a predicted bound. Further decimals differ between linear algebra libraries."""
 
 
 class Tilt(NamedTuple):
-    """Polynomials fitted to the log ratio of two densities, one for each sample.
+    """Polynomials fitted to the log ratio of two densities, one polynomial per sample.
 
     Args:
-        coefficients: of the powers of the score in standard units, shape `(samples, powers)`.
+        coefficients: coefficients of the powers of the score in standard units, shape
+            `(samples, powers)`.
         errors: standard errors of the coefficients of the first sample, shape `(powers,)`.
-        shares: probability that a value in each cell is one of the numerator's side, shape
+        shares: probability that a value in each cell belongs to the numerator's side, shape
             `(samples, cells)`.
     """
 
@@ -58,20 +60,21 @@ class Tilt(NamedTuple):
 
     @property
     def deviates(self) -> float:
-        """The highest coefficient of the first sample in its standard errors."""
+        """Highest coefficient of the first sample, divided by its standard error."""
         return float(self.coefficients[0, -1] / self.errors[-1])
 
 
 def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Tilt:
     """Fit a polynomial to the log ratio of two densities, from counts in cells.
 
-    ``P(numerator's side | s) = 1 / (1 + exp(-(a + b s + ...)))`` whatever the densities are, if
-    their log ratio is a polynomial up to a constant: a logistic regression, by Newton's steps.
+    This is a logistic regression, fitted by Newton steps. The model is
+    ``P(numerator's side | s) = 1 / (1 + exp(-(a + b s + ...)))``. It is correct for all densities
+    whose log ratio is a polynomial.
 
     Args:
         scores: score of each cell, not all equal, shape `(cells,)`.
-        own: values of the numerator's side in each cell, shape `(samples, cells)`.
-        other: values of the other side in each cell, of the same shape.
+        own: number of values on the numerator's side in each cell, shape `(samples, cells)`.
+        other: number of values on the other side in each cell, of the same shape.
         degree: degree of the polynomial.
 
     Source:
@@ -104,13 +107,13 @@ def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Til
 
 
 class TailCounts(NamedTuple):
-    """Values of a score in the cells between the thresholds of its tail, on both sides.
+    """Numbers of values of a score between neighbouring thresholds of its tail, on both sides.
 
     Args:
         scores: middle of each cell, from 0 to 1, shape `(cells,)`.
-        own: values of the numerator's side, shape `(samples, cells)`.
-        other: values of the other side, of the same shape.
-        sizes: draws of the numerator's side and of the other.
+        own: numbers of values on the numerator's side, shape `(samples, cells)`.
+        other: numbers of values on the other side, of the same shape.
+        sizes: numbers of draws on the numerator's side and on the other side.
     """
 
     scores: Floats
@@ -122,18 +125,18 @@ class TailCounts(NamedTuple):
     def of_hits(
         cls, points: Floats, hits: Ints, hits_prime: Ints, sizes: tuple[int, int]
     ) -> TailCounts:
-        """Return the counts between thresholds; the last cell is as wide as the one before."""
+        """Return the counts between thresholds. The last cell is as wide as the previous one."""
         middles = points + 0.5 * np.diff(points, append=2.0 * points[-1] - points[-2])
         units = (middles - middles[0]) / (middles[-1] - middles[0])
         own, other = (-np.diff(side, append=0)[np.newaxis] for side in (hits, hits_prime))
         return cls(units, own, other, sizes)
 
     def beyond(self, cell: int) -> TailCounts:
-        """Return the part of the tail from a cell on."""
+        """Return the part of the tail that begins at a cell."""
         return TailCounts(self.scores[cell:], self.own[:, cell:], self.other[:, cell:], self.sizes)
 
     def resample(self) -> TailCounts:
-        """Return the counts and bootstraps of them, the same ones in every call."""
+        """Return the counts followed by bootstrap samples, which are the same in every call."""
         generator = np.random.default_rng(0)
         own, other = (
             np.concatenate([counts, generator.poisson(counts[0], (_BOOTSTRAPS, counts.size))])
@@ -142,11 +145,11 @@ class TailCounts(NamedTuple):
         return TailCounts(self.scores, own, other, self.sizes)
 
     def deviates(self, degree: int) -> float:
-        """Return the highest coefficient of a polynomial in its standard errors."""
+        """Return the highest coefficient of a fitted polynomial, divided by its standard error."""
         return fit_tilt(self.scores, self.own, self.other, degree).deviates
 
     def rates(self) -> tuple[Floats, Floats]:
-        """Return the rates beyond each threshold by a line, shape `(samples, cells)` each."""
+        """Return the rates beyond each threshold from a line, shape `(samples, cells)` each."""
         shares, total = fit_tilt(self.scores, self.own, self.other).shares, self.own + self.other
         parts = zip((total * shares, total * (1.0 - shares)), self.sizes, strict=True)
         first, second = (np.cumsum(part[:, ::-1], axis=1)[:, ::-1] / size for part, size in parts)
@@ -162,21 +165,21 @@ def find_tail_threshold(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a threshold farther out for which lines fitted to the tail promise clearly more.
+    """Find a threshold farther out for which fitted lines predict a clearly larger bound.
 
     Args:
         points: thresholds, increasing, shape `(m,)`.
-        hits: draws at or above each threshold, of the numerator's side and of the other, shape
+        hits: draws at or above each threshold, on the numerator's side and on the other side, shape
             `(m,)` each.
-        sizes: draws of the numerator's side and of the other.
-        start: index of the threshold that the counts have chosen.
-        counted: bound that is expected of that threshold by the counts.
-        predict: function of rates on the numerator's side and on the other that returns the bounds
-            expected from them.
+        sizes: numbers of draws on the numerator's side and on the other side.
+        start: index of the threshold that was chosen from the counts.
+        counted: expected bound at that threshold, from the counts.
+        predict: function of rates on the numerator's side and on the other side that returns the
+            expected bounds.
 
     Returns:
-        The index of the threshold and a cautious estimate of its bound. None where a line does not
-        describe the tail, or promises too little.
+        The index of the threshold and a cautious estimate of its bound. None if a line does not
+        describe the tail, or if the predicted gain is too small.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (
@@ -205,7 +208,7 @@ def find_tail_threshold(
 
 
 def _is_line(tail: TailCounts, short: int) -> bool:
-    """Return True if the log ratio rises in the short tail, and is about a line in the long one."""
+    """Return True if the log ratio rises in the short tail and is about linear in the long one."""
     if not np.isfinite(tail.scores).all():
         return False
     if tail.beyond(short).deviates(1) < _MIN_SLOPE_DEVIATES:

@@ -1,16 +1,18 @@
-"""One event, all notions of privacy: delta(epsilon), mu, and an upper band on the trade-off curve.
+"""Figures for other notions of privacy from one event: delta(epsilon), mu, the trade-off curve.
 
-The figures of counts follow from limits that hold at once, p >= p_low and q <= q_high for one event
-or for several fixed in advance, so any number of figures may be read off them together.
+The figures follow from limits that hold jointly: p >= p_low and q <= q_high, for one event or for
+several events fixed in advance. So any number of figures may be computed from them, and all hold
+jointly.
 
-The profile of Gaussian noise: with mu = distance / sigma and s = epsilon / mu - mu / 2, the profile
-of Balle and Wang (2018), theorem 8, is
+The privacy profile of Gaussian noise is known in closed form. With mu = distance / sigma and
+s = epsilon / mu - mu / 2, the profile of Balle and Wang (2018), theorem 8, is
 
     delta = Phi(-s) - e^epsilon Phi(-s - mu) = phi(s) (R(s) - R(s + mu)),
 
-R(t) = (1 - Phi(t)) / phi(t) being Mills' ratio: e^epsilon phi(s + mu) = phi(s) takes the huge
-factor out. What is left to lose is the difference of two close numbers, for small mu, which
-becomes the integral of -R' > 0; and the square of s, which comes from exact fractions.
+where R(t) = (1 - Phi(t)) / phi(t) is the Mills ratio. The identity e^epsilon phi(s + mu) = phi(s)
+removes the huge factor. Two sources of rounding errors remain. For small mu, the two ratios are
+close, so their difference is computed as the integral of -R' > 0. The square of s is computed with
+exact fractions.
 """
 
 from __future__ import annotations
@@ -40,14 +42,14 @@ from .binomial import bound_of, clopper_pearson, limits
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 _MILLS_TAIL_START: Final = 4.0
-"""From here on Mills' ratio comes from its continued fraction."""
+"""Point from which the Mills ratio is computed by its continued fraction."""
 _FRACTION_TERMS: Final = 120
-"""At t = 4 the fraction has converged to 1e-16 after about 60 of them."""
+"""Number of terms. At t = 4 the fraction has converged to 1e-16 after about 60 terms."""
 _MAX_INTEGRATED_SHARE: Final = 0.25
-"""A difference over less than this share of 1 + abs(s) is integrated: the other way loses it."""
+"""A difference over less than this share of 1 + abs(s) is integrated, to keep its digits."""
 
 _MAX_TAIL_OFFSET: Final = 1e5
-"""Beyond this offset a tail is below exp(-5e9): its order of magnitude is enough for a search."""
+"""Largest offset for exact tails. Beyond it a tail is below exp(-5e9), and its size is enough."""
 
 _LEGENDRE_NODES, _LEGENDRE_WEIGHTS = (row.tolist() for row in np.polynomial.legendre.leggauss(24))
 
@@ -57,13 +59,13 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
 def _mills_ratio(t: float) -> tuple[float, float]:
-    """Compute R(t) and -R'(t) = 1 - t R(t), to a few units in the last place; t > -37."""
+    """Compute R(t) and -R'(t) = 1 - t R(t), to a few units in the last place, for t > -37."""
     if t < _MILLS_TAIL_START:
         from scipy.special import erfcx
 
         ratio = math.sqrt(math.pi / 2.0) * float(erfcx(t / math.sqrt(2.0)))
         return ratio, 1.0 - t * ratio
-    # R = 1/(t + 1/(t + 2/(t + ...))): its tail K from the 2 on gives -R' = R K, without 1 - t R.
+    # R = 1/(t + 1/(t + 2/(t + ...))). Its tail K from the 2 on gives -R' = R K without 1 - t R.
     tail = t
     for k in range(_FRACTION_TERMS, 1, -1):
         tail = t + k / tail
@@ -81,7 +83,7 @@ def _mills_difference(s: float, mu: float) -> float:
 
 
 def _tail_offset(epsilon: float, mu: float) -> float:
-    """Compute the offset s = (2 epsilon - mu^2) / (2 mu), rounded once; +-inf beyond float64."""
+    """Compute the offset s = (2 epsilon - mu^2) / (2 mu), rounded once; +-inf if too large."""
     width = Fraction(mu)
     exact = (2 * Fraction(epsilon) - width * width) / (2 * width)
     try:
@@ -91,9 +93,9 @@ def _tail_offset(epsilon: float, mu: float) -> float:
 
 
 def log_delta(epsilon: float, mu: float) -> float:
-    """Compute the logarithm of delta; mu = distance / sigma is finite and at least 0.
+    """Compute the logarithm of delta for mu = distance / sigma, finite and at least 0.
 
-    As a number it is relatively accurate, so that it also tells delta = 1 - 1e-15 from 1.
+    The logarithm has a small relative error, so it also distinguishes delta = 1 - 1e-15 from 1.
     """
     if mu == 0.0:
         return -math.inf
@@ -114,7 +116,7 @@ def _one_minus_delta(s: float, mu: float) -> float:
 
 
 def _log_density(s: float) -> float:
-    # The square's own rounding would be an error of s^2 / 2^54 in ln delta: exact, then rounded.
+    # Rounding the square would give an error of s^2 / 2^54 in ln delta, so it is computed exactly.
     return -float(Fraction(s) ** 2 / 2) - _LOG_ROOT
 
 
@@ -123,7 +125,7 @@ def mu_of(epsilon: float, delta: float) -> float:
 
     It needs 0 < delta < 1.
     """
-    # Two lower bounds: delta <= Phi(-s), where s = z gives half of what is asked at most; and
+    # Two lower bounds on mu. delta <= Phi(-s), and s = z gives at most half of the delta. Also,
     # delta <= 2 Phi(mu/2) - 1 <= mu / sqrt(2 pi).
     z = math.sqrt(-2.0 * math.log(delta))
     by_tail = 2.0 * epsilon / (z + math.sqrt(z * z + 2.0 * epsilon)) if epsilon else 0.0
@@ -136,11 +138,11 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """Find the epsilon at which the profile of mu passes through delta, 0 if it never does."""
+    """Find the epsilon at which the profile of mu reaches delta; 0 if it is never above delta."""
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0
-    # P(loss > epsilon) bounds delta, and the loss is normal with mean mu^2/2 and deviation mu.
+    # P(loss > epsilon) is an upper bound on delta. The loss is N(mu^2/2, mu^2).
     high = mu * (0.5 * mu + math.sqrt(-2.0 * math.log(delta)))
     if math.isinf(high):
         return math.inf
@@ -152,7 +154,7 @@ def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
     from scipy.optimize import brentq
 
     def finite(t: float) -> float:
-        # scipy refuses infinite values, and where delta underflows they are.
+        # scipy does not accept infinite values, which occur if delta underflows.
         return max(min(f(t), 1e300), -1e300)
 
     return float(brentq(finite, low, high, xtol=1e-300, rtol=1e-15))
@@ -162,19 +164,19 @@ def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
-    """Compute certified lower limits on delta(epsilon), for every epsilon at once.
+    """Compute certified lower limits on delta(epsilon), jointly for all epsilons.
 
     ``delta(epsilon) >= max(0, p_low - e^epsilon q_high)`` with the limits of `clopper_pearson`,
-    each at (1 - confidence)/2. One rectangle serves every epsilon: the whole curve holds with
-    probability `confidence`.
+    each at (1 - confidence)/2. The same two limits are used for every epsilon, so the whole curve
+    holds with probability `confidence`.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other.
-        epsilon: epsilons, any shape, at least 0.
+        counts: k of n on the side of the numerator, k' of n' on the other side.
+        epsilon: array of epsilons of any shape, at least 0.
         confidence: probability that all limits hold, strictly between 0 and 1.
 
     Returns:
-        One limit per epsilon, in [0, 1), same shape.
+        One limit per epsilon, in [0, 1), in the same shape.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or another argument does not hold numbers.
@@ -189,7 +191,7 @@ def delta_lower(
     """
     p_low, q_high = _rate_rectangle(counts, confidence)
     order = check_array("epsilon", epsilon, 0.0, math.inf)
-    # In logs: e^epsilon may overflow while e^epsilon q_high has been past p_low for long.
+    # In logarithms, because e^epsilon may overflow for epsilons at which the limit is 0.
     scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
     return np.maximum(0.0, p_low - scaled)
 
@@ -203,24 +205,24 @@ def epsilon_lower_at(
 ) -> npt.NDArray[np.float64]:
     """Compute a certified lower limit on epsilon for each of several deltas.
 
-    With `clopper_pearson` all of them hold at once, as they come from one rectangle. With another
-    bound each holds with probability `confidence`, but not all together.
+    With `clopper_pearson` all limits hold jointly, because they come from the same two limits on
+    rates. With another bound, each limit holds with probability `confidence`, but not jointly.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other.
-        delta: deltas, any shape, in [0, 1).
+        counts: k of n on the side of the numerator, k' of n' on the other side.
+        delta: array of deltas of any shape, in [0, 1).
         confidence: probability that a limit holds, strictly between 0 and 1.
-        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of one.
+        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
 
     Returns:
-        One limit per delta, same shape.
+        One limit per delta, in the same shape.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range.
 
     Source:
-        Lokna et al. (2023), section 4: one pair of limits speaks for every delta.
+        Lokna et al. (2023), section 4: one pair of limits is valid for every delta.
 
     Example:
         >>> epsilon_lower_at(Counts(900, 1000, 100, 1000), [0.0, 0.1]).round(3).tolist()
@@ -236,20 +238,20 @@ def epsilon_lower_at(
 
 @suggest_arguments
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit on mu, if the mechanism is mu-GDP for any mu.
+    """Compute a certified lower limit on mu, if the mechanism is mu-GDP for some mu.
 
-    ``mu >= max(0, Phi^-1(p_low) - Phi^-1(q_high))``: a mu-GDP mechanism has type II error at
-    least Phi(Phi^-1(1 - a) - mu) at type I error a.
+    ``mu >= max(0, Phi^-1(p_low) - Phi^-1(q_high))``, because a mu-GDP mechanism has a type II error
+    of at least Phi(Phi^-1(1 - a) - mu) at type I error a.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other.
+        counts: k of n on the side of the numerator, k' of n' on the other side.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or `confidence` not a number.
+        TypeError: if `counts` is not a `Counts`, or `confidence` is not a number.
         ValueError: if `confidence` is out of range.
 
     Source:
@@ -264,17 +266,17 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Band(Record, word="Band"):
-    """Points that lie on or above the trade-off curve f, all of them with one confidence.
+    """Points that lie on or above the trade-off curve f, jointly at one confidence.
 
-    f(a) is the smallest type II error of a test of "the input was x'" against "it was x" at type I
-    error a. That the draws show an error of at most b at a means f(a) <= b: this is an *upper*
-    band on f, a lower band on the ROC curve, and it limits what the mechanism can promise. A lower
-    band on f would be a guarantee of privacy, which no black-box audit can give: some other event
-    may do better.
+    f(a) is the smallest type II error of a test of "the input was x'" against "the input was x" at
+    type I error a. If the draws show a test with a type II error of at most b at a, then f(a) <= b.
+    So this is an *upper* band on f and a lower band on the ROC curve: it limits the privacy that
+    the mechanism can promise. A lower band on f would be a guarantee of privacy. No black-box audit
+    can give it, because another event may give smaller errors.
 
     Attributes:
         type_one: upper limits on the type I error, one per threshold.
-        type_two: upper limits on the type II error there.
+        type_two: upper limits on the type II error at these type I errors.
         confidence: probability that f lies below all points.
         method: "clopper_pearson" or "dkw".
     """
@@ -297,18 +299,18 @@ class Band(Record, word="Band"):
         choice("method", self.method, METHODS)
 
     def at(self, type_one: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Evaluate the band: the least type II error shown at this type I error or less.
+        """Evaluate the band: the least type II error shown at this type I error or a smaller one.
 
         Args:
-            type_one: type I errors, any shape, from 0 to 1.
+            type_one: array of type I errors of any shape, from 0 to 1.
 
         Returns:
-            Upper limits on f there, same shape; 1 - a where no point says more, as f(a) <= 1 - a
-            holds for every mechanism.
+            Upper limits on f at these errors, in the same shape. If the points show nothing better,
+            the limit is 1 - a, because f(a) <= 1 - a holds for every mechanism.
 
         Raises:
-            TypeError: if they are not numbers.
-            ValueError: if one is not from 0 to 1.
+            TypeError: if the errors are not numbers.
+            ValueError: if an error is not from 0 to 1.
         """
         errors = check_array("type_one", type_one, 0.0, 1.0)
         order = np.argsort(self.type_one, kind="stable")
@@ -317,20 +319,20 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute the privacy profile that the points certify, for every epsilon at once.
+        """Compute the privacy profile that the points certify, jointly for all epsilons.
 
-        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``, and the points give
-        a lower limit.
+        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The points give a lower limit on
+        it.
 
         Args:
-            epsilon: epsilons, any shape, at least 0.
+            epsilon: array of epsilons of any shape, at least 0.
 
         Returns:
-            One limit per epsilon, in [0, 1], same shape.
+            One limit per epsilon, in [0, 1], in the same shape.
 
         Raises:
-            TypeError: if they are not numbers.
-            ValueError: if one is negative or not a number.
+            TypeError: if the epsilons are not numbers.
+            ValueError: if an epsilon is negative or NaN.
         """
         order = check_array("epsilon", epsilon, 0.0, math.inf)
         with np.errstate(divide="ignore"):
@@ -339,17 +341,17 @@ class Band(Record, word="Band"):
         return deltas
 
     def epsilon(self, delta: float) -> float:
-        """Compute a certified lower limit on epsilon at a delta, for every delta at once.
+        """Compute a certified lower limit on epsilon at a delta. All limits hold jointly.
 
         Args:
-            delta: in [0, 1).
+            delta: a number in [0, 1).
 
         Returns:
             The limit, at least 0; infinite only if a point has type I error 0.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if it is out of range.
+            ValueError: if `delta` is out of range.
         """
         margin = 1.0 - self.type_two - delta_level(delta)
         pairs = zip(margin.tolist(), self.type_one.tolist(), strict=True)
@@ -358,7 +360,7 @@ class Band(Record, word="Band"):
 
     @property
     def mu(self) -> float:
-        """Certified lower limit on mu, if the mechanism is mu-GDP for any mu."""
+        """Certified lower limit on mu, if the mechanism is mu-GDP for some mu."""
         pairs = zip((1.0 - self.type_two).tolist(), self.type_one.tolist(), strict=True)
         return max(_mu_of_rates(p_low, q_high) for p_low, q_high in pairs)
 
@@ -372,21 +374,21 @@ def tradeoff_band(
     confidence: float = 0.95,
     method: Method = "clopper_pearson",
 ) -> Band:
-    """Compute an upper band on the trade-off curve from exceedances of fixed thresholds.
+    """Compute an upper band on the trade-off curve from counts above fixed thresholds.
 
-    At each threshold the type I error is q = P(score above | x') <= q_high and the type II error
-    1 - p <= 1 - p_low; f falls, so (q_high, 1 - p_low) lies on or above f. Each of the two sides
-    spends (1 - confidence)/2: over m thresholds by Clopper-Pearson limits at (1 - confidence)/(2m)
-    each, or by the Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 - confidence))/(2n)).
+    At each threshold the type I error is q = P(score above | x') <= q_high, and the type II error
+    is 1 - p <= 1 - p_low. The curve f falls, so the point (q_high, 1 - p_low) lies on or above f.
+    Each side spends an error probability of (1 - confidence)/2. With "clopper_pearson" it is
+    divided over m thresholds, with limits at (1 - confidence)/(2m) each. With "dkw" the
+    Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 - confidence))/(2n)) is used.
 
-    The thresholds must be fixed before the counted draws, by the pilot; thresholds or a convex
-    hull picked on the counted draws are not covered by "clopper_pearson". ("dkw" covers every
-    threshold there is.)
+    The pilot must fix the thresholds before the counted draws. "clopper_pearson" does not cover
+    thresholds, or a convex hull, chosen on the counted draws. ("dkw" covers all thresholds.)
 
     Args:
-        k: draws on x with a score above each threshold, thresholds in rising order.
+        k: draws on x with a score above each threshold, for thresholds in increasing order.
         n: draws on x.
-        k_prime: the same on x'.
+        k_prime: draws on x' with a score above each threshold.
         n_prime: draws on x'.
         confidence: probability that all points lie on or above f, strictly between 0 and 1.
         method: "clopper_pearson" or "dkw".
@@ -396,8 +398,8 @@ def tradeoff_band(
 
     Raises:
         TypeError: if the counts are not integers, or another argument is of the wrong kind.
-        ValueError: if a count is not from 0 to its number of draws, the counts rise, their shapes
-            differ or a value is out of range.
+        ValueError: if a count is not from 0 to its number of draws, the counts increase with the
+            threshold, their shapes differ or a value is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1; Massart (1990), Annals of Probability 18, for the
@@ -438,16 +440,16 @@ def _rate_rectangle(counts: Any, confidence: float) -> tuple[float, float]:
 def _mu_of_rates(p_low: float, q_high: float) -> float:
     from scipy.special import ndtri
 
-    # Both ends certify nothing or everything; at q_high = 0 no finite mu would be left.
+    # If p_low <= q_high, mu = 0 is allowed. q_high = 0 would give an infinite mu.
     return float(ndtri(p_low)) - float(ndtri(q_high)) if p_low > q_high else 0.0
 
 
 def check_array(name: str, value: Any, low: float, high: float) -> Floats:
-    """Return numbers of any shape as float64, each within a range.
+    """Return numbers of any shape as float64, after a check that each is within a range.
 
     Raises:
-        TypeError: if they are not numbers.
-        ValueError: if one of them is out of range.
+        TypeError: if the entries are not numbers.
+        ValueError: if an entry is out of range.
     """
     array = numeric(name, "numbers", value, "uif").astype(np.float64)
     if not ((array >= low) & (array <= high)).all():

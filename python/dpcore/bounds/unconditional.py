@@ -1,22 +1,23 @@
-"""The unconditional test inverted: the sharpest of the bounds for numbers of draws fixed ahead.
+"""Inverted unconditional test: the sharpest bound for numbers of draws fixed in advance.
 
-It needs the largest probability of an event along a segment of Bernoulli rates, as a proven
-ceiling, from binomial probabilities on a window of equal cells.
+The test needs the largest probability of an event along a segment of Bernoulli rates. This module
+computes a proven upper bound on it, from binomial probabilities on a window of equal cells.
 
 Let J and J' be independent, Binomial(n, p) and Binomial(n', q), and let (p, q) move along a
 segment, p = slope q + shift. The probability g(q) of any event of (J, J') is then a polynomial in
-q, so it can be followed into the complex plane, where its size is at most
+q, so it extends to complex q. There its absolute value is at most
 
     (|p| + |1 - p|)^n (|q| + |1 - q|)^n',
 
-because sum_j C(n, j) |p|^j |1-p|^(n-j) is the first factor, and likewise for J'. A function
-bounded by M on the ellipse with foci at the ends of the segment and semi-axes summing to rho (in
-half-lengths) lies within 4 M rho^(1-N)/(rho - 1) of its interpolant in N Chebyshev points
-(Trefethen, 2013, theorem 8.2: twice the sum of the Chebyshev coefficients left out, each at most
-2 M rho^-k; in the points used here, the zeros of T_N, they alias alike). The interpolant's own
-maximum is read off a grid with the lemma of M. Riesz: about its maximum a trigonometric polynomial
-of degree d falls no faster than cos(d theta), so on a grid of G Chebyshev angles the spread is
-missed by a factor of at most 1/cos(pi d / 2G). Every sampled step is bounded in between.
+because sum_j C(n, j) |p|^j |1-p|^(n-j) is the first factor, and likewise for J'. Consider the
+ellipse with foci at the ends of the segment and with semi-axes whose sum is rho (in half-lengths of
+the segment). A function bounded by M on this ellipse lies within 4 M rho^(1-N)/(rho - 1) of its
+interpolant in N Chebyshev points (Trefethen, 2013, theorem 8.2). The bound is twice the sum of the
+omitted Chebyshev coefficients, each of which is at most 2 M rho^-k. For the points used here, the
+zeros of T_N, the coefficients alias in the same way. The maximum of the interpolant is found on a
+grid with the lemma of M. Riesz: near its maximum, a trigonometric polynomial of degree d falls no
+faster than cos(d theta). So a grid of G Chebyshev angles misses the range by a factor of at most
+1/cos(pi d / 2G). The result is therefore a bound between the sampled points too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _PROBABILITY_ROUNDING = 1e-13
 _CutFunction = Callable[[Floats], Floats]
 
 _RECTANGLE_SHARE = 1e-3
-"""Part of the error probability that pays for the rectangle of (p, q)."""
+"""Share of the error probability that is spent on the rectangle of (p, q)."""
 _WINDOW_TAIL = 1e-7
 _SUPREMUM_BUDGET = 1e-5
 _MIN_NORMAL_SCORE = 0.5
@@ -53,11 +54,11 @@ _FIRST_LABEL = -50.0
 _BOUNDARY_SECTIONS = 6
 _ROOT_TOLERANCE = 1e-4
 _MAX_DRAWS = 2**40
-"""Draws from which doubles no longer tell rates close to 1 apart."""
+"""Largest number of draws. Beyond it, doubles do not distinguish rates close to 1."""
 
 
 class Cells(NamedTuple):
-    """Cells of `width` outcomes from `first` on, and their log masses at one reference rate."""
+    """Cells of `width` outcomes that begin at `first`, and their log masses at a reference rate."""
 
     trials: int
     first: int
@@ -72,15 +73,15 @@ class Cells(NamedTuple):
 def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
     """Return a window that Binomial(n, p) leaves with probability <= 2 `tail`, p in [low, high].
 
-    The window follows from Bernstein's inequality. Cells are single outcomes unless the law is
-    wide: then a cell is 1/512 of a standard deviation and its mass is taken at its middle, off by
-    (width/deviation)^2 (z^2 + 1)/24 at z deviations.
+    The window follows from Bernstein's inequality. Cells are single outcomes unless the
+    distribution is wide. Then a cell is 1/512 of a standard deviation, and its mass is computed at
+    its middle. The relative error is (width/deviation)^2 (z^2 + 1)/24 at z standard deviations.
 
     Args:
         n: trials.
         low: smallest rate.
         high: largest rate.
-        tail: probability of each tail beyond the window.
+        tail: probability of each tail outside the window.
 
     Returns:
         The cells.
@@ -94,7 +95,7 @@ def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
     rate = min(max((low + high) / 2.0, 1.0 / (2.0 * n)), 1.0 - 1.0 / (2.0 * n))
     log_odds = math.log(rate) - math.log1p(-rate)
     if width == 1:
-        # C(n, j+1)/C(n, j) = (n-j)/(j+1): no difference of large logarithms, whatever n is.
+        # C(n, j+1)/C(n, j) = (n-j)/(j+1) avoids a difference of large logarithms for every n.
         ratio = ((n - first) - start[:-1]) / (first + 1.0 + start[:-1])
         log_mass = np.concatenate(([0.0], np.cumsum(np.log(ratio) + log_odds)))
         error = 1e-9 + n * 2.0**-51
@@ -113,7 +114,7 @@ def _window_reach(n: int, rate: float, t: float) -> float:
 
 
 def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
-    """Compute the log binomial probability up to a constant; both counts are above 1e5 here."""
+    """Compute the log binomial probability up to a constant, for counts above 1e5."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
     deviance = x * np.log1p(d / mean) + y * np.log1p(-d / rest)
@@ -123,8 +124,8 @@ def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
 def cell_masses(window: Cells, rates: Floats) -> Floats:
     """Compute the cells' masses at every rate, shape `(rates, cells)`; each row sums to 1.
 
-    The sum over the window stands for 1: a mass is too large by what the window leaves out, never
-    too small.
+    The masses are divided by the sum over the window. So a mass is too large by the share of the
+    omitted tails, and never too small.
     """
     with np.errstate(divide="ignore"):
         log_odds = np.log(rates) - np.log1p(-rates)
@@ -149,17 +150,17 @@ def supremum_bound(
     """Compute an upper bound on a probability over all q in [low, high].
 
     Args:
-        probability: maps interior points q to the probability of one event, each value within
-            `budget` plus `relative` times itself.
+        probability: function that maps interior points q to the probability of one event. The error
+            of each value is at most `budget` plus `relative` times the value.
         low: lower end of the segment.
-        high: upper end; equal ends are one point.
+        high: upper end of the segment. It may equal `low`.
         line: (slope, shift) of p = slope q + shift.
-        trials: (n, n').
+        trials: the numbers of trials (n, n').
         budget: absolute error that the interpolation may add, above 0.
         relative: relative error of `probability`.
 
     Returns:
-        A number that no value in the segment exceeds.
+        A number that is at least the probability everywhere in the segment.
     """
     nodes, error = _choose_degree(low, high, line, trials, budget)
     if error > budget:
@@ -182,7 +183,7 @@ def supremum_bound(
 def _choose_degree(
     low: float, high: float, line: tuple[float, float], trials: tuple[int, int], budget: float
 ) -> tuple[int, float]:
-    """Choose Chebyshev points that keep the interpolation error within budget; return the error."""
+    """Choose the number of Chebyshev points that keeps the error within budget; return both."""
     slope, shift = line
     half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
     wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
@@ -198,16 +199,17 @@ def _choose_degree(
 
 
 def _largest_excess(centre: float, wide: Floats, tall: Floats) -> Floats:
-    """Compute the largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around it.
+    """Compute the largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around the ellipse.
 
-    The sum is convex in the real part and grows with the imaginary one: a corner has the most.
+    The sum is convex in the real part and grows with the imaginary part, so it is largest at a
+    corner.
     """
     return np.maximum(_corner_excess(centre - wide, tall), _corner_excess(centre + wide, tall))
 
 
 def _corner_excess(real: Floats, imaginary: Floats) -> Floats:
     def beyond(x: Floats) -> Floats:
-        # |x + iy| - x without the cancellation at small y.
+        # |x + iy| - x without cancellation at small y.
         size = np.hypot(x, imaginary)
         return np.where(x > 0.0, imaginary**2 / (size + np.abs(x) + 1e-300), size - x)
 
@@ -216,7 +218,7 @@ def _corner_excess(real: Floats, imaginary: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
-    """Return first-kind Chebyshev points, and the matrix from values there to a finer grid."""
+    """Return the Chebyshev points of the first kind, and the matrix from values there to a grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
     finer = np.arange(_FINER_GRID_FACTOR * nodes + 1) * (math.pi / (_FINER_GRID_FACTOR * nodes))
@@ -233,46 +235,48 @@ def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
-    Audits use it if they are given ``bound="exact"``.
+    Audits use it with ``bound="exact"``.
 
-    The pairs of counts are put into a fixed order, by how large an epsilon they speak for. The
-    p-value of the claim ``p <= e^epsilon q + delta`` is
+    The pairs of counts are put into a fixed order, by the size of the epsilon that they support.
+    The p-value of the claim ``p <= e^epsilon q + delta`` is
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 
-    with C a rectangle that holds (p, q) with probability 1 - gamma, and the limit is the largest
-    epsilon with a p-value of at most 1 - confidence. Sound under the same conditions as
-    `clopper_pearson` (independent draws, numbers of draws, event and order of the sides fixed in
-    advance), and sharper: it spends the whole error probability once, where two limits spend it
-    twice.
+    where C is a rectangle that contains (p, q) with probability 1 - gamma. The limit is the largest
+    epsilon with a p-value of at most 1 - confidence. It is valid under the conditions of
+    `clopper_pearson`: independent draws, and the numbers of draws, the event and the order of the
+    sides fixed in advance. It is sharper, because it spends the whole error probability once, while
+    two limits divide it.
 
-    Why it is sound. With (p, q) in C, which fails with probability gamma at most, the true pair
-    takes part in the maximum; and the probability that the tail of a fixed order, from the
-    observed counts on, has probability at most a is at most a. A larger epsilon allows more
-    pairs (p, q) while order and rectangle stay as they are, so the p-value cannot fall. The order
-    is monotone: more hits on the first side or fewer on the second never come earlier. So the
-    maximum lies on ``p = min(e^epsilon q + delta, p_high)``, where a claim beyond probability 1 is
-    capped, and on that segment it is bounded from above (`supremum_bound`), not sampled.
-    Windows, rounding and cells round the probability up.
+    Proof that it is valid. (p, q) is outside C with probability at most gamma. If it is in C, the
+    true pair takes part in the maximum. Consider the tail of a fixed order from the observed counts
+    on. The probability that this tail has probability at most a is at most a. A larger epsilon
+    allows more pairs (p, q), while the order and the rectangle do not change, so the p-value cannot
+    fall. The order is monotone: more hits on the first side, or fewer on the second side, are never
+    earlier in the order. So the maximum lies on ``p = min(e^epsilon q + delta, p_high)``, where a
+    claimed probability above 1 is capped. On that segment the maximum is bounded from above
+    (`supremum_bound`), not sampled. Windows, rounding and cells only increase the computed
+    probability.
 
-    Beyond 2**40 draws the answer is that of `clopper_pearson`: which bound speaks depends on the
-    numbers of draws only.
+    Beyond 2**40 draws the result is that of `clopper_pearson`. The choice between the two bounds
+    depends only on the numbers of draws.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other; n and n' may differ.
-        delta: the delta of the claim, in [0, 1).
+        counts: k of n on the side of the numerator, k' of n' on the other side; n and n' may
+            differ.
+        delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` not a number.
+        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
         ValueError: if `delta` or `confidence` is out of range, or n or n' is 2**63 or more.
 
     Source:
         Berger and Boos (1994), JASA 89, for the p-value; Buehler (1957), JASA 52, for the limit
-        that a fixed order of the outcomes gives.
+        from a fixed order of the outcomes.
 
     Example:
         >>> round(berger_boos(Counts(900, 1000, 100, 1000)), 4)
@@ -285,7 +289,7 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
     return _invert_test(counts, delta, alpha)
 
 
-# Each figure of a report asks for the same one again.
+# The figures of a report use the same limit repeatedly.
 @lru_cache(maxsize=256)
 def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     cut = _find_rejection_boundary(counts, delta, alpha)
@@ -295,15 +299,15 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
 
 
 def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:
-    """Find the boundary of all counts at least as high in the order as the observed ones.
+    """Find the boundary of all counts at least as high in the order as the observed counts.
 
-    The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, low and high
-    being Wilson's limits at the normal score s. It rises in j and falls in j'. As a function of
-    j' the boundary at label t bends like the standard deviation of J - e^t J' if s = z
-    sqrt(1 + r)/(1 + sqrt(r)), r the ratio of the variances: the test is then nearly as likely to
-    reject at every q, which is what its power rests on. s may depend on t as it grows with t.
-    Solved for j the condition is j >= n P + s sqrt(n P (1 - P)) with P = delta + e^t high(j'),
-    and impossible for P > n/(n + s^2) = low(n).
+    The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, where low and
+    high are Wilson's limits at the normal score s. The label rises in j and falls in j'. Let s = z
+    sqrt(1 + r)/(1 + sqrt(r)), where r is the ratio of the variances. Then the boundary at label t,
+    as a function of j', has the shape of the standard deviation of J - e^t J'. The test then
+    rejects with nearly the same probability at every q, which gives it its power. s may depend on t
+    because it grows with t. Solved for j, the condition is j >= n P + s sqrt(n P (1 - P)) with
+    P = delta + e^t high(j'). It is impossible for P > n/(n + s^2) = low(n).
     """
     from scipy.special import ndtri
 
@@ -320,7 +324,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
         return np.where(p <= n / (n + s * s), least, n + 1.0)
 
     observed = np.array([float(counts.k_prime)])
-    # At the last label even high(0) >= z^2/(4 n' + z^2) asks for more than probability 1.
+    # At the last label even high(0) >= z^2/(4 n' + z^2) would need a probability above 1.
     low, high = _FIRST_LABEL, math.log(5.0 * (n_prime + z * z)) - 2.0 * math.log(z)
     for _ in range(_BOUNDARY_SECTIONS):
         labels = np.linspace(low, high, 1025)
@@ -328,7 +332,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
         if reached == 0:
             return None
         low, high = float(labels[reached - 1]), float(labels[min(reached, 1024)])
-    # Rounding must not leave out what stands as high as the observed counts.
+    # Rounding must not leave out counts that are as high in the order as the observed counts.
     label, slack = np.array([low - 1e-13 * (1.0 + abs(low))]), 1e-9 + 1e-14 * n
     return lambda j_prime: np.maximum.accumulate(boundary(label, j_prime)) - slack
 
@@ -336,7 +340,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
 def _make_test(
     counts: Counts, delta: float, alpha: float, cut: _CutFunction
 ) -> Callable[[float], float]:
-    """Make the function epsilon -> score of the p-value - score of alpha; certified if <= 0."""
+    """Make the function epsilon -> score of p-value minus score of alpha; <= 0 certifies it."""
     from scipy.special import ndtri
 
     gamma = _RECTANGLE_SHARE * alpha
@@ -357,7 +361,7 @@ def _make_test(
             return -math.inf
         line = (slope, delta)
         if low > high:
-            # Already the smallest q is allowed all of the rectangle's p.
+            # Even the smallest q allows every p of the rectangle.
             low, high, line = q_low, q_low, (0.0, p_high)
 
         def probability(q: Floats) -> Floats:
@@ -373,7 +377,7 @@ def _make_test(
 
 
 def _cut_indices(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
-    """Find, for every cell of J', the first cell of J with counts as high as observed."""
+    """Find, for every cell of J', the first cell of J with counts as high as the observed ones."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
     return np.clip(cell, 0, side.offset.size).astype(np.int64)
@@ -388,7 +392,7 @@ def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.in
 
 
 def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
-    """Compute a first guess of the limit, and its scale, from the normal approximation."""
+    """Compute a first guess of the limit, and its standard error, by the normal approximation."""
     from scipy.special import ndtri
 
     p = (counts.k + 0.5) / (counts.n + 1.0)
@@ -400,7 +404,7 @@ def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, flo
 
 
 def _find_largest(test: Callable[[float], float], guess: float, scale: float) -> float:
-    """Find the largest epsilon that the test certifies, from below; 0 if it certifies none."""
+    """Find a lower limit on the largest epsilon that the test certifies; 0 if there is none."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
     x, step = guess, scale
     for _ in range(200):
@@ -423,7 +427,7 @@ def _find_largest(test: Callable[[float], float], guess: float, scale: float) ->
 
 
 def _secant_between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
-    """Return the secant's point, moved away from the ends so that both of them close in."""
+    """Return the secant's point, moved away from the ends so that both ends move."""
     span = high[0] - low[0]
     point = low[0] - low[1] * span / (high[1] - low[1])
     margin = min(span / 4.0, max(tolerance / 2.0, 0.02 * span))

@@ -1,4 +1,4 @@
-"""Results of an audit: fields and figures, without text, pictures or JSON."""
+"""Results of an audit: fields and figures. Text, pictures and JSON are in other modules."""
 
 from .audits import Audit
 from .evidence import Finding, Provenance, Scored

@@ -58,7 +58,7 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     _write_label(axes, audit.epsilon_lower, 2, certified)
     label = "privacy loss epsilon"
     if is_recorded(audit):
-        # Such a picture goes to reviewers who do not see the report.
+        # Reviewers may see this picture without the report, so it has a caption.
         label += f"\n\n{_format_caption(audit)}"
     axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel=label)
     axes.set_yticks(list(labels), list(labels.values()))
@@ -115,9 +115,9 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
 
 
 def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
-    """Write the claim's name where its curve bends.
+    """Write the claim's name next to the bend of its curve.
 
-    It stands below the bend, or elsewhere if the band or an axis is near.
+    The name is below the bend, or farther away if the band or an axis is near.
     """
     bend = _find_bend(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
@@ -130,9 +130,9 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
 
 
 def _find_bend(audit: Audit) -> float:
-    """Return the error at which both errors that the claim allows are equal."""
+    """Return the error rate at which the claim allows equal type I and type II errors."""
     if isinstance(audit.claim, Claim):
-        # The tangent of slope -1: 1 - 2 a = delta(0).
+        # The tangent with slope -1 satisfies 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0
     return (1.0 - audit.delta) / (1.0 + _compute_likelihood_ratio(audit))
 
@@ -168,7 +168,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     hue = cycle_colour(0)
     axes.fill_between(epsilons[shown], 0.0, deltas[shown], color=hue, alpha=0.15, linewidth=0)
     axes.plot(epsilons[shown], deltas[shown], color=hue)
-    # The curve falls: above it on the right nothing else is drawn.
+    # The curve falls, so the space above it on the right is empty.
     words = f"delta is at least the line\n({100 * audit.confidence:g} % confidence)"
     axes.text(0.98, 0.97, words, transform=axes.transAxes, ha="right", va="top")
     if audit.claimed_epsilon is not None:

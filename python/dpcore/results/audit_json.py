@@ -1,4 +1,4 @@
-"""An audit as JSON, and as the Python code that repeats it."""
+"""JSON figures of an audit, and the Python code that repeats the audit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .outputs_audits import OutputsAudit
 
 _MAX_SHOWN_ENTRIES = 16
-"""Entries of an array that are written out; beyond, a reader is helped by its name alone."""
+"""Largest number of array entries that are written out. Longer arrays are given by a name."""
 
 _PARTIAL_RUN_COMMENT = (
     "# Not one whole run: the same trials again, but event and direction may be chosen on other "
@@ -61,12 +61,13 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
     Args:
         audit: the audit.
-        mechanism: what stands for the mechanism where no expression gives it, such as a lambda.
-        pair: what stands for the pair where it is too long to write out, or any object.
+        mechanism: code for a mechanism that no expression can give, such as a lambda.
+        pair: code for a pair that is too long to write out, or that is not plain data.
 
     Returns:
-        Python source; audits of several ranges of trials are added. It gives the same counts
-        unless `Audit.randomness` says that they are not the seed's.
+        Python source. If the audit has several ranges of trials, the code adds one audit per range.
+        It gives the same counts unless `Audit.randomness` states that the seed does not repeat
+        the draws.
 
     Example:
         >>> import dpcore
@@ -86,15 +87,15 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
 
 def make_script(audit: Audit) -> str:
-    """Write a script that repeats an audit, as far as its record allows.
+    """Write a script that repeats an audit, as far as its record contains the inputs.
 
     Args:
         audit: the audit.
 
     Returns:
-        Python source. What a record cannot hold (a lambda, an attack's own options) is left as
-        `...` with a comment that names it; a long pair is read from the audit's JSON. A comment
-        says where the seed does not repeat the draws.
+        Python source. A part that a record cannot hold (a lambda, an attack's own options) is
+        written as `...` with a comment that names it. A long pair is read from the audit's
+        JSON. A comment states if the seed does not repeat the draws.
     """
     mechanism = mechanism_expression(audit.mechanism)
     pair = pair_expression(audit) or _stored_pair_code(audit)
@@ -125,7 +126,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
     if attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
-        # The integer route has the same counts, but only one of the two is the default.
+        # The integer route gives the same counts, but only one of the two routes is the default.
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:
         common += [f"pilot={audit.pilot}"]
@@ -165,9 +166,9 @@ def neighbour_expression(audit: Audit) -> str | None:
 
 
 def _is_plain_call(text: str, names: Iterable[str]) -> bool:
-    """Return True if a text is one call of one of the names, with literals as keyword arguments.
+    """Return True if a text is one call of a listed name, with literals as keyword arguments.
 
-    The text may come from a file of somebody else, and a script of it is run.
+    The text may come from another person's file, and a script that contains it is run.
     """
     try:
         call = ast.parse(text, mode="eval").body
@@ -181,9 +182,9 @@ def _is_plain_call(text: str, names: Iterable[str]) -> bool:
 
 
 def mechanism_expression(mechanism: Any) -> str | None:
-    """Return a mechanism as Python code, or None.
+    """Return a mechanism as Python code, or None if no expression gives it.
 
-    A native mechanism is written by its fields, any other by the name under which it is imported.
+    A native mechanism is written by its fields. Any other mechanism is written by its import name.
 
     Example:
         >>> import numpy as np
@@ -225,13 +226,13 @@ def _value_to_code(value: Any) -> str | None:
 
 
 def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
-    """Return a vector of float64 as code, or None."""
+    """Return a float64 vector as code, or None if it is of another kind or too long."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
     entries: list[float] = array.tolist()
     if not all(map(math.isfinite, entries)):
         return None
-    # By its text: 0.0 and -0.0 differ.
+    # Entries are compared by their text, because 0.0 and -0.0 differ.
     if len(entries) > 4 and len(set(map(repr, entries))) == 1:
         return f"np.array([{entries[0]!r}] * {len(entries)})"
     return f"np.array({entries!r})" if len(entries) <= _MAX_SHOWN_ENTRIES else None

@@ -1,7 +1,7 @@
-"""Page of an audit: verdict, evidence, proof, pictures, how it was made, and the data.
+"""HTML page of an audit: verdict, evidence, proof, pictures, provenance, and data.
 
-One audit always gives the same page, except the lines with times. The proof lists steps that can
-be checked by hand.
+The same audit always gives the same page, except for the lines with times. The proof lists steps
+that readers can check by hand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PAGE_PICTURES = (
     ("plot_tradeoff", "Trade-off curve", 4.2),
     ("plot_profile", "Privacy profile", 4.2),
 )
-"""Method of an audit, heading, height in inches on a screen."""
+"""Plot method of an audit, heading, and height in inches on a screen."""
 _VERDICT_SENTENCES = {
     None: "No claim was given, so none was tested.",
     True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
@@ -70,7 +70,7 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         audit: the audit.
 
     Returns:
-        HTML, one self-contained document, to be written as UTF-8.
+        HTML of one self-contained document, to be written as UTF-8.
 
     Example:
         >>> import dpcore
@@ -98,7 +98,7 @@ def make_page(audit: Audit | OutputsAudit) -> str:
 
 
 def make_origins(provenance: Sequence[Provenance]) -> str:
-    """Make the part on how every run was made; a text that several had is shown once."""
+    """Make the section on the provenance of every run. Equal source texts are shown once."""
     parts, shown = [], set()
     for number, run in enumerate(provenance, 1):
         if len(provenance) > 1:
@@ -170,7 +170,7 @@ def _make_count_table(audit: Audit | OutputsAudit, c: Counts) -> str:
 
 
 def _make_proof(audit: Audit | OutputsAudit) -> str:
-    """Write the steps from pilot draws to the bound, or the reason why no bound holds."""
+    """Write the steps from pilot draws to the bound, or the reasons why no bound holds."""
     steps = audit.checks or list_proof_steps(audit)
     shown = "\n".join(f"<li>{escape_text(step)}</li>" for step in steps)
     if audit.checks:
@@ -188,7 +188,7 @@ def _make_proof(audit: Audit | OutputsAudit) -> str:
 
 
 def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
-    """List the steps from pilot draws or recorded rows, or from guesses, to the bound."""
+    """List the steps of the proof, from pilot draws, recorded rows or guesses to the bound."""
     if is_recorded(audit) and isinstance(audit.evidence, Guesses):
         guesses = audit.evidence
         title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
@@ -222,14 +222,14 @@ def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
 def _list_quotient_steps(
     audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
 ) -> list[str]:
-    """List the two limits and their quotient if the audit's bound follows from them."""
+    """List the two limits and their ratio, if the audit's bound is the logarithm of that ratio."""
     level, alpha = _format_confidence(audit), (1.0 - audit.confidence) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
     value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
     apart = 1.0 if audit.delta else audit.pair.distance
     if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
-        # Another bound than the quotient of two limits.
+        # The audit's bound is not the ratio of two limits.
         return [f"{_format_certified(audit)}."]
     top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
     limit = (
@@ -262,7 +262,7 @@ def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
 
 
 def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
-    """Return the step from limits to a claim that is a curve."""
+    """Describe the step from limits to the verdict on a claim that is a curve."""
     relation = "refuted" if audit.refuted else "not refuted"
     if audit.point is not None:
         type_one, type_two, least = audit.point

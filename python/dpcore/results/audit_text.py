@@ -1,6 +1,6 @@
-"""Reports of an audit and of an audit of recorded outputs, as rows.
+"""Report rows of an audit, and of an audit of recorded outputs.
 
-They include the distances of the inputs, and the next step after a claim was not refuted.
+They include the distances of the inputs, and next steps for a claim that was not refuted.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _TOO_MANY_TRIALS: Final = (
 _TOO_WEAK: Final = "This event cannot refute the claim."
 _ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.patterns({dim}, "all"))'
 _MANY_CHANGED_ENTRIES: Final = 8
-"""From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
-at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
+"""Number of changed entries from which on the attack `auto` loses a third of the loss or more
+(measured: .69 of 1 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
 _MAX_DRAWABLE_TRIALS: Final = 10**13
-"""Trials that the fastest sampler draws in some hours."""
+"""Number of trials that the fastest sampler draws in a few hours."""
 ROUNDING = (
     "the last bits of raw floats give the input away, as they do for every textbook sampler of "
     "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
@@ -71,7 +71,7 @@ ROUNDING = (
 _AUC_MEANING: Final = "of included canaries against others (not a bound)"
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
-"""Text of the row `certified` of an audit that a check of its rows made invalid."""
+"""Text of the row `certified` if a check of the rows made the audit invalid."""
 
 REPEATED = {
     "seed": "",
@@ -79,18 +79,18 @@ REPEATED = {
     "own": "the mechanism draws its own randomness, which no seed repeats",
     "not known": "whether the seed repeats the outputs is not known",
 }
-"""Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
+"""Notes that state how exactly the seed repeats a callable's draws, by `Audit.randomness`."""
 
 
 def describe_neighbours(audit: Audit) -> str:
-    """Describe in one sentence which inputs are neighbours; return "" without a claim.
+    """Describe in one sentence the relation of the two inputs; return "" without a claim.
 
     Args:
         audit: the audit.
 
     Returns:
-        The relation that the pair was checked against; without one, that the claim is read as one
-        about these two inputs.
+        The relation that the pair was checked against. Without a relation, a sentence that the
+        claim is read as a claim about these two inputs.
     """
     # JSON keeps only the name of most mechanisms.
     pair = inputs_of(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
@@ -143,13 +143,14 @@ def _format_plural_count(number: int, what: str) -> str:
 
 
 def next_step(audit: Audit) -> str:
-    """Return one line on steps that may refute a claim not yet refuted, the most promising first.
+    """Return one line with steps that may refute a claim that was not refuted, best step first.
 
     Args:
         audit: the audit.
 
     Returns:
-        One or two short sentences with the audit's own figures; empty where no claim stands.
+        One or two short sentences with the audit's own figures; empty if a claim is not given or
+        refuted.
     """
     if audit.undecided:
         return describe_reach_step(audit)
@@ -172,7 +173,7 @@ def next_step(audit: Audit) -> str:
         return _describe_step_without_trials(audit, steps)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
-        # No event shows more than one that never happens on the other side.
+        # An event that never happens on the other side already shows the largest loss.
         return f"{more}."
     if _differs_in_many_entries(audit) or _may_change_all_entries(audit):
         return f"{other[0]}, or {more}."
@@ -180,7 +181,7 @@ def next_step(audit: Audit) -> str:
 
 
 def describe_reach_step(audit: Audit | OutputsAudit) -> str:
-    """Describe what would test a claim that was not tested.
+    """Describe a step that would test a claim that was not tested.
 
     Args:
         audit: an audit whose verdict is "undecided".
@@ -205,20 +206,20 @@ def describe_reach_step(audit: Audit | OutputsAudit) -> str:
 
 
 def _describe_step_without_trials(audit: Audit, steps: str) -> str:
-    """Describe the next step if the frequencies of the event show no more than the claim."""
+    """Describe the next step if the frequencies of the event do not exceed the claim."""
     if is_direction_wrong(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws per side: it chose the wrong direction"
         return f"{pilot}. Or {steps}."
     if audit.exact is not None:
-        # The vote shows more than the claim, whatever these draws say.
+        # The vote shows more than the claim, whatever these draws show.
         return f"more trials: this attack sees a loss of {audit.exact:.4g} on this pair."
     return f"{_add_more_draws(audit, steps, 'trials')}. {_TOO_WEAK}"
 
 
 def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
-    """Return the steps, after more draws where `plan` says that these are few.
+    """Return the steps, with more draws first if `plan_draws` states that there are too few.
 
-    More draws let an attack choose another event. That of a vote stays the same.
+    With more draws, an attack may choose another event. A vote always has the same event.
     """
     planned, counts = plan_draws(audit), numerator_first(count_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
@@ -233,7 +234,7 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
     if trials is None:
         return _TOO_MANY_TRIALS.format(rows="trials")
     if audit.route == "timed":
-        # Of a side; the counts are of calls on both.
+        # A number per side; the counts are numbers of calls on both sides together.
         trials = -(-trials // 2)
     same = "if the frequencies stay the same"
     if trials <= audit.trials:
@@ -243,7 +244,7 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
 
 
 def _list_other_steps(audit: Audit, pair: str) -> list[str]:
-    """Return the two most promising steps other than more trials, the better one first."""
+    """Return the two most promising steps other than more trials, the better step first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
     left = [name for name in usual if name.lower() != tried]
@@ -264,13 +265,13 @@ def _format_large_number(number: int) -> str:
 
 
 def _differs_in_many_entries(audit: Audit) -> bool:
-    """Return True if an L1 claim's pair differs in many entries, not in one."""
+    """Return True if the claim is in the L1 norm and the pair differs in many entries."""
     l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
 def _may_change_all_entries(audit: Audit) -> bool:
-    """Return True if a claim lets every entry change and the pair is none of those patterns."""
+    """Return True if the claim lets every entry change, and the pair is not such a pattern."""
     linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
     if not linf or audit.searched is not None or np.ndim(audit.pair.x) != 1:
@@ -280,14 +281,15 @@ def _may_change_all_entries(audit: Audit) -> bool:
 
 
 def more_rows(audit: OutputsAudit) -> str:
-    """Return the next steps for recorded outputs: more rows, another attack, other canaries.
+    """Return next steps for recorded outputs: more rows, another attack, or other canaries.
 
     Args:
         audit: the audit.
 
     Returns:
-        One or two short sentences; empty where no claim stands. For canaries of one run empty
-        too, unless they certify less than half of a claim that they could refute.
+        One or two short sentences; empty if a claim is not given or refuted. Also empty for
+        canaries of one run, unless they certify less than half of a claim that they could
+        refute.
     """
     if audit.undecided:
         return describe_reach_step(audit)
@@ -312,16 +314,17 @@ def more_rows(audit: OutputsAudit) -> str:
 
 
 def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
-    """Describe the trials that find noise a tenth too small, if the claim is not refuted.
+    """Describe the number of trials that find noise a tenth too small, if the claim is not refuted.
 
-    For an event as likely as the one that was counted, which shows all of the loss; for Gaussian
-    noise, the event that finds it soonest.
+    The assumed event is as likely as the counted event and shows all of the loss. For Gaussian
+    noise it is the event that needs the fewest draws.
 
     Args:
         audit: the audit.
 
     Returns:
-        Two short sentences; empty where no claim above 0 stands, or for canaries of one run.
+        Two short sentences; empty if a claim above 0 is not given or is refuted, or for canaries of
+        one run.
     """
     if audit.refuted is not False or not audit.claimed_epsilon or audit.counts is None:
         return ""
@@ -338,7 +341,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on "
         f"each side, for an attacker who knows the event (probability {mass:.2g})."
     )
-    # Where the attack saw little, it takes far more.
+    # If the attack showed a small loss, it needs far more trials.
     auto = f" `auto` usually takes up to {power.AUTO_FACTOR} times as many."
     return plan if certifies_little(audit) else f"{plan}{auto}"
 
@@ -394,13 +397,13 @@ def _describe_closed_form(audit: Audit) -> str:
 
 
 def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
-    """Format the certified figure with its unit and its level of confidence."""
+    """Format the certified figure with its unit and its confidence."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return f"{format_certified(audit)}{unit} ({level})"
 
 
 def format_certified(audit: Audit | OutputsAudit) -> str:
-    """Return the certified figure: mu or rho of such a claim, the epsilon at its tangent."""
+    """Format the certified figure: mu or rho for such a claim, and epsilon at its tangent."""
     shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
     if not isinstance(audit.claim, Claim):
         return shown
@@ -417,7 +420,7 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
 
 
 def _describe_read(audit: Audit | OutputsAudit) -> str:
-    """Describe how much of the outputs was read; return "" for outputs of a single number."""
+    """Describe how much of the outputs was read; return "" for outputs of one number."""
     return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
 
@@ -452,7 +455,7 @@ def _describe_budget(audit: Audit) -> str:
 
 
 def by_itself(audit: Audit) -> str:
-    """Describe the joint confidence of bound and floating-point finding; else return ""."""
+    """Describe the joint confidence of the bound and the floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
     each, both = 100 * audit.confidence, max(0.0, 200 * audit.confidence - 100)
@@ -473,7 +476,7 @@ def describe_bound(audit: Audit) -> str:
 
 
 def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
-    """Name a bound; beyond the draws that it can take it is the one of Clopper and Pearson."""
+    """Name a bound. Beyond the largest number of draws it takes, name Clopper-Pearson instead."""
     declared = find_declaration(bound)
     most = declared.most_draws
     if most is None or max(counts.n, counts.n_prime) <= most:
@@ -492,11 +495,11 @@ def _list_pooled_rows(audit: Audit) -> list[Row]:
 
 
 def _describe_other_finding(audit: Audit) -> list[Row]:
-    """List rows on the finding that was not reported as the witness, and on rounding."""
+    """List rows on the finding that is not the witness, and on rounding."""
     finding = audit.floating_point
     if finding is None or audit.checks:
         return []
-    # Where it counts it has half of the error probability, as the certified bound says.
+    # If it counts towards the verdict, it gets half of the error probability.
     bound = BOUNDS[audit.bound] if audit.floats else clopper_pearson
     lower = bound(finding.bound_counts, finding.delta, single_bound_level(audit))
     counts = f"{finding.event}; {format_counts(finding.counts)}"
@@ -553,7 +556,7 @@ def _shorten_value(value: Any) -> str:
 def _describe_seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
     repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
-    # Outputs that never differ show nothing of the seed.
+    # Outputs that never differ do not depend on the seed.
     repeated = "" if audit.constant else repeated
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
@@ -574,7 +577,7 @@ def _describe_time(audit: Audit) -> str:
 
 
 def _describe_idle_threads(audit: Audit) -> str:
-    """Describe threads that had no work, and the setting that would give them work."""
+    """Describe threads that had no work, and the setting that would use them."""
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
         return ""
@@ -582,18 +585,18 @@ def _describe_idle_threads(audit: Audit) -> str:
 
 
 def list_all_rows(audit: Audit) -> list[Row]:
-    """List the rows (label, text) of the report; the last one has time and speed."""
+    """List the rows (label, text) of the report. The last row has time and speed."""
     return [*list_report_rows(audit), ("time", _describe_time(audit))]
 
 
 def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
-    """List the rows (label, text) of the report.
+    """List the rows (label, text) of the report on recorded outputs.
 
     Args:
         audit: the audit.
 
     Returns:
-        The rows, verdict first.
+        The rows; the verdict is the first one.
     """
     table = [
         ("verdict", audit.verdict),
@@ -617,7 +620,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
 
 
 def describe_event(audit: Audit | OutputsAudit) -> str:
-    """Describe in words the event or the guesses that were counted."""
+    """Describe in words the counted event, or the guesses."""
     if audit.counts is None:
         return audit.attack
     side = "x'" if audit.direction == "x_prime" else "x"
@@ -632,7 +635,7 @@ def _format_outputs_certified(audit: OutputsAudit) -> str:
 
 
 def format_outputs_counts(audit: OutputsAudit) -> str:
-    """Format the counts of the event, or of the guesses."""
+    """Format the counts of the event, or the numbers of right guesses."""
     c = audit.evidence
     if isinstance(c, Guesses):
         return (
@@ -646,7 +649,7 @@ def format_outputs_counts(audit: OutputsAudit) -> str:
 def _describe_reach(audit: Audit | OutputsAudit) -> str:
     """Describe the largest bound that the trials, rows or guesses can certify.
 
-    Without it a large claim seems to have withstood a test.
+    Without this row, a claim out of reach would seem to have passed a test.
     """
     if audit.checks:
         return ""
@@ -691,9 +694,9 @@ def _describe_seed_use(audit: OutputsAudit) -> str:
 
 
 def propose_trace(audit: Audit) -> str:
-    """Return one line that proposes a trace where the claim of a user's function is refuted.
+    """Return a line that proposes `dpcore.trace` if the claim of a user's function is refuted.
 
-    It is empty for latencies and last bits, which no trace sees.
+    It is empty for findings in latencies and last bits, because a trace does not show them.
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""

@@ -1,4 +1,4 @@
-"""Result of an audit: the counts, the figures from them, and the merge of two audits."""
+"""Result of an audit: counts, figures that follow from them, and the merge of two audits."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _STEPS_BELOW_CLAIM = 10
 _GRID_RATIO = 1.02
 _MAX_GRID_EPSILON = 64.0
 _MAX_PARAMETERS: Final = 120
-"""Parameters of a claim that are tested: up to nine times the claim."""
+"""Number of parameters of a claim that are tested. The largest is about nine times the claim."""
 _PERFECT_GUESS: Final = 1.0 - 1e-9, 1e-9
-"""Rates that the slices of a perfect event are bet on with: nearly the largest stakes."""
+"""Expected rates of a perfect event on both sides; bets at these rates are nearly the largest."""
 
 
 @suggest_arguments
@@ -52,26 +52,27 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def epsilon_lower(self) -> float:
         """Certified lower bound on epsilon, at `confidence`; 0 if `checks` is not empty.
 
-        Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
+        The bound is per unit of `pair.distance` when delta is 0. For delta > 0 it is never divided.
         """
         return self.epsilon_lower_at(self.delta)
 
     def epsilon_lower_at(self, delta: float) -> float:
         """Compute the certified lower bound on epsilon at another delta, from the same counts.
 
-        With Clopper-Pearson limits the bounds for all delta hold at once: they follow from one
-        pair of limits. Any other bound holds for each delta by itself. With `floats` the
-        floating-point finding counts here as it does in `epsilon_lower`.
+        With Clopper-Pearson limits the bounds for all delta hold at the same time, because they
+        follow from one pair of limits. Any other bound holds for each delta separately. If `floats`
+        is True, the floating-point finding is used here too, as in `epsilon_lower`.
 
         Args:
-            delta: in [0, 1).
+            delta: a number in [0, 1).
 
         Returns:
             The bound, at least 0; per unit of `pair.distance` at delta 0.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if it is out of range, or the audit's bound has no form for it.
+            ValueError: if `delta` is out of range, or the audit's bound is not defined at that
+            delta.
 
         Example:
             >>> import dpcore
@@ -83,9 +84,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return evidence.per_distance(self._certified_at(delta), delta, self.pair.distance)
 
     def _certified_at(self, delta: float) -> float:
-        """Compute the bound that decides the verdict at any delta, whole: not per distance.
+        """Compute the bound that decides the verdict at any delta, not divided by the distance.
 
-        Where a check of the rows failed it is 0, which holds whatever the mechanism does.
+        If a check of the rows failed, the bound is 0. A bound of 0 holds for every mechanism.
         """
         if self.checks:
             return 0.0
@@ -93,13 +94,13 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         own = self._bound_at(delta, level)
         if not self.floats or self.floating_point is None:
             return own
-        # Both hold together with the audit's confidence, so the larger one may be reported.
+        # The two bounds hold jointly at the audit's confidence, so the larger one may be reported.
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return the audit of the finding that certifies more, the other one in `floating_point`.
+        """Return the audit of the finding that certifies more, with the other in `floating_point`.
 
-        Only where the floating-point finding counts towards the verdict.
+        The audit is returned unchanged if the floating-point finding does not decide the verdict.
         """
         finding = self.floating_point
         if not self.floats or finding is None:
@@ -117,7 +118,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return self.exchange_findings() if other > own else self
 
     def exchange_findings(self) -> Audit:
-        """Return the same audit with its event and its other finding exchanged."""
+        """Return the same audit with the event and the floating-point finding exchanged."""
         finding = self.floating_point
         if finding is None:
             raise invalid("floating_point", "a finding", None)
@@ -129,12 +130,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             counts=finding.counts,
             floating_point=own,
             rounding_won=not self.rounding_won,
-            # It is that of the other event's score.
+            # The curve belongs to the score of the other event.
             curve=None,
         )
 
     def _bound_at(self, delta: float, confidence: float) -> float:
-        """Compute the audit's own bound at any delta."""
+        """Compute the bound from the audit's own event, at any delta."""
         if self.slices:
             return self._sequential_bound(delta, confidence)
         if self.pooled:
@@ -143,11 +144,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return bounds.BOUNDS[self.bound](self.bound_counts, delta, confidence)
 
     def _sequential_bound(self, delta: float, confidence: float) -> float:
-        """Return the end of a fixed grid up to which the martingale refutes every epsilon.
+        """Return the largest grid point up to which the martingale refutes every epsilon.
 
-        A loss of at most e is also one of at most the next grid point g, so for the result to
-        exceed the true loss the martingale of that one g must have crossed: probability 1 -
-        confidence.
+        The grid is fixed in advance. Let g be the first grid point that is at least the true loss.
+        The result exceeds the true loss only if the martingale of g has crossed its limit, which
+        has probability at most 1 - confidence.
         """
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
@@ -176,8 +177,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def mu_lower(self) -> float:
         """Certified lower bound on mu of Gaussian differential privacy, from the event only.
 
-        It holds at `confidence` by itself, not jointly with what else is certified.
-        A ValueError unless n was fixed in advance, or where `checks` is not empty.
+        It holds at `confidence` separately, not jointly with the other certified figures. Raises a
+        ValueError if n was not fixed in advance, or if `checks` is not empty.
         """
         self._require_fixed_size()
         return bounds.mu_lower(self.bound_counts, self.confidence)
@@ -191,12 +192,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def parameter_lower(self) -> float | None:
-        """Certified lower bound on mu of a `claims.GDP`, on rho of a `claims.ZCDP`; else None.
+        """Certified lower bound on mu of a `claims.GDP` or on rho of a `claims.ZCDP`; else None.
 
-        It is the largest that is refuted, and not above 0 where none is. Where only the tangent is
-        tested its slope stays, and the parameters of a fixed grid are tested from below until one
-        is not refuted: for the result to exceed the true parameter, the test of the one grid point
-        next to that must have failed.
+        It is the largest parameter that is refuted, or at most 0 if no parameter is refuted. If
+        only the tangent is tested, its slope is kept, and the parameters of a fixed grid are tested
+        in increasing order until one is not refuted. The result exceeds the true parameter only if
+        the test of the next larger grid point made an error.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -216,8 +217,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def point(self) -> tuple[float, float, float] | None:
         """Type I error, type II error, and the least type II error that the claim allows there.
 
-        Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
-        curve that is tested as a whole, with bound "clopper_pearson".
+        The two errors are upper limits for the counted event, jointly at `confidence`. None unless
+        the claim is a curve that is tested as a whole, with the bound "clopper_pearson".
         """
         if not self._tests_curve or self.checks:
             return None
@@ -228,17 +229,18 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def _tests_curve(self) -> bool:
         """True if the whole curve of the claim is tested, not only its tangent.
 
-        It takes the two limits of Clopper and Pearson: any other bound knows one (epsilon, delta).
+        This needs the two Clopper-Pearson limits. Any other bound tests only one (epsilon, delta).
         """
         if not isinstance(self.claim, Claim) or self.slices or self.pooled:
             return False
         return find_declaration(bounds.BOUNDS[self.bound]).curves == "point"
 
     def _list_points(self) -> list[tuple[float, float]]:
-        """List type I and type II errors on or above the trade-off curve, a pair for each event.
+        """List a type I and a type II error on or above the trade-off curve for each event.
 
-        With the confidence of the audit all of them are: each pair has half of the error
-        probability where the floating-point finding counts, and each limit half of its pair's.
+        All points hold jointly at the confidence of the audit. If the floating-point finding
+        counts, each point gets half of the error probability. Each of the two limits of a point
+        gets half of the point's share.
         """
         counts_of_events = [self.bound_counts]
         if self.floats and self.floating_point is not None:
@@ -248,10 +250,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def tradeoff(self) -> bounds.Band:
-        """The upper confidence band on the trade-off function, from the event's score.
+        """Upper confidence band on the trade-off function, from the event's score.
 
-        It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
-        A ValueError if the event is not a threshold on a score, or as for `mu_lower`.
+        The whole band holds at `confidence`, but not jointly with `epsilon_lower`. Raises a
+        ValueError if the event is not a threshold on a score, and under the conditions of
+        `mu_lower`.
         """
         self._require_fixed_size()
         curve = self.curve
@@ -259,7 +262,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             raise invalid("attack", "one whose event is a threshold on a score", self.attack)
         sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
         if self.event.side == "below":
-            # "Not above" is what the pilot found telling; thresholds in falling order then.
+            # The pilot chose "not above" the threshold; the thresholds are then in falling order.
             sides = [((n - k)[::-1], n) for k, n in sides]
         if self.direction == "x_prime":
             sides.reverse()
@@ -268,10 +271,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence on what a verdict that does not refute still excludes about the counted event.
+        """Sentence on the ratio of probabilities that such an audit would refute (power 95 %).
 
-        It speaks of the event that was counted, never of events that were not tried. It is empty
-        where a claim was refuted, not given or not tested, and for audits with early stop or pooled
+        It is about the counted event only, not about events that were not tried. It is empty if the
+        claim was refuted, not given or not tested, and for audits with early stop or pooled
         coordinates.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
@@ -288,8 +291,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             )
         whole, bound = self.claimed_epsilon * self.pair.distance, bounds.BOUNDS[self.bound]
         if find_declaration(bound).slow:
-            # The exact test would take minutes; what Clopper-Pearson certifies, it nearly always
-            # does.
+            # The exact test would take minutes. It nearly always certifies what Clopper-Pearson
+            # certifies.
             bound = bounds.clopper_pearson
         at = counts.n, whole, counts.k / counts.n, bound, self.delta, single_bound_level(self)
         ratio = bounds.detectable(*at)[1]
@@ -307,13 +310,13 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Return the audit of an event that always happens on one side and never on the other.
 
         Args:
-            trials: number of trials. None takes those of this audit, with early stop all that it
-                might have counted.
+            trials: number of trials. Defaults to the trials of this audit; with early stop, to the
+                largest number that it might have counted.
         """
         n = self.counts.n
         if trials is None:
             trials = max(n, self.end - self.ranges[0][0]) if self.slices else n
-        # The calls of a timed audit are those on both sides.
+        # A timed audit makes each call on one side, so its number of calls covers both sides.
         hits = max(trials // 2, self.counts.k, self.counts.k_prime) if self.route == "timed" else 0
         finding = self.floating_point
         if finding is not None:
@@ -344,10 +347,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that the trials can certify, per unit of distance as the bound is.
+        """Largest epsilon that the trials can certify, per unit of distance like `epsilon_lower`.
 
-        It is certified if the event always happens on one side and never on the other. With early
-        stop it is that of all trials that might have been counted.
+        A perfect event certifies it: one that always happens on one side and never on the other.
+        With early stop, the trials are the largest number that might have been counted.
         """
         return self._with_perfect_event().epsilon_lower
 
@@ -358,17 +361,20 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def trials_to_reach(self) -> int | None:
-        """Fewest trials per side, to two digits, that can refute the claim. None if 10^15 cannot.
+        """Fewest trials per side, rounded to two digits, that can refute the claim.
 
-        A perfect event refutes it: one that always happens on one side and never on the other.
+        None if 10^15 trials cannot refute it.
+
+        The event is assumed to be perfect: it always happens on one side and never on the other.
         """
         return find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
 
     @property
     def undecided(self) -> str:
-        """Reason why the claim was not tested; empty where it was tested, or not given.
+        """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        All pilot outputs were one value, or the claim is not below the `ceiling`.
+        There are two reasons: all pilot outputs were one value, or the claim is not below the
+        `ceiling`.
         """
         if self.claim is None or self.checks or self._refutes():
             return ""
@@ -382,17 +388,17 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def reach_size(self) -> str:
-        """Number of trials that `ceiling` is about, in words."""
+        """Number of trials for which `ceiling` is computed, in words."""
         unit = "calls" if self.route == "timed" else "trials"
         most = self.end - self.ranges[0][0]
         return f"{max(self.trials, most) if self.slices else self.trials:,} {unit}"
 
     @property
     def epsilon_hat(self) -> float:
-        """The empirical loss (Habernal, 2022, eq. 12): a point estimate, not a bound.
+        """Empirical loss (Habernal, 2022, eq. 12): a point estimate, not a bound.
 
-        The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
-        where coordinates are pooled, the sum of their log ratios.
+        It is the larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), or inf if one of two compared
+        counts is 0. If coordinates are pooled, it is the absolute sum of their log ratios.
         """
         if self.pooled:
             groups = zip(self.pooled, self.event.multiplicities, strict=True)
@@ -406,9 +412,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def exact(self) -> float | None:
-        """The closed form of the loss that the majority vote sees, or None without one.
+        """Closed form of the loss that the majority vote shows, or None if there is no closed form.
 
-        An oracle in real numbers, printed with the audit, never in place of it.
+        It is computed in real numbers. It is printed next to the audit's result and does not
+        replace it.
         """
         if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
@@ -417,32 +424,32 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if not, None without a verdict.
+        """True if the bound exceeds the claim, False if it does not, None without a verdict.
 
-        There is none without a claim, where `checks` is not empty, for then no bound holds, and
-        where the claim is `undecided`.
+        There is no verdict without a claim, if the claim is `undecided`, or if `checks` is not
+        empty (then no bound holds).
         """
         if self.claim is None or self.checks or self.undecided:
             return None
         return self._refutes()
 
     def _refutes(self) -> bool:
-        """Return True if what was counted refutes the claim."""
+        """Return True if the counts refute the claim."""
         if self._tests_curve:
             points = self._list_points()
             return any(type_two < self.claim.trade_off(type_one) for type_one, type_two in points)  # type: ignore[union-attr]
         if self.claimed_epsilon is None:
             return False
-        # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
+        # At distance D a metric claim is (epsilon D, delta), so the bound itself is not divided.
         whole = self.claimed_epsilon * self.pair.distance
         if self.slices:
-            # Whether the martingale against the claim itself has crossed.
+            # True if the martingale against the claim itself has crossed its limit.
             return self._is_bet_won(whole, self.delta, self.confidence)
         return self._certified_at(self.delta) > whole
 
     @property
     def verdict(self) -> str:
-        """The outcome in words; never that a mechanism is private."""
+        """Outcome in words; it never states that a mechanism is private."""
         return evidence.format_verdict(self.refuted, self.checks, self.undecided)
 
     @property
@@ -460,24 +467,24 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def trials(self) -> int:
-        """Counted draws on each side; rounding is counted on the first 2^20 draws of a run."""
+        """Counted draws per side. Rounding is counted only on the first 2^20 draws of a run."""
         if self.rounding_won and self.floating_point is not None:
             return self.floating_point.counts.n
         return self.counts.n
 
     @property
     def elements(self) -> int:
-        """Numbers in one output."""
+        """Number of entries in one output."""
         return math.prod(self.shape)
 
     @property
     def draws_per_second(self) -> float:
-        """Noisy numbers counted a second, both sides together."""
+        """Noisy numbers counted per second, on the two sides together."""
         draws = 2 * self.trials * self.elements
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
-        """Draw the counted outputs again, exactly (up to rounding if `randomness` says so).
+        """Draw the counted outputs again, exactly or (if `randomness` says so) up to rounding.
 
         Args:
             side: "x" or "x_prime".
@@ -502,14 +509,15 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return draw_again(self, side, start, size)
 
     def __add__(self, other: object) -> Audit:
-        """Return the audit of both ranges of trials.
+        """Return one audit over the trials of two audits.
 
-        Mechanism, pair, event, direction, seed, block, claim, delta and confidence must be equal,
-        the ranges disjoint, and those of a callable must end on a block.
+        Mechanism, pair, event, direction, seed, block, claim, delta and confidence must be equal.
+        The ranges of trials must be disjoint, and for a Python callable they must end at the end of
+        a block.
 
-        The sizes must be fixed in advance: looking at the verdict after each merge and stopping
-        when it pleases overclaims (at a nominal 10 % and 60 looks, 11.5 % of audits of a true
-        claim were refuted, against 1.8 % at one look).
+        The sizes must be fixed in advance. If you look at the verdict after each merge and stop at
+        a verdict that you like, the result claims too much: at a nominal 10 % and 60 looks, 11.5 %
+        of audits of a true claim were refuted, against 1.8 % at one look.
 
         Raises:
             ValueError: if the audits differ in more than their trials, or their trials overlap.
@@ -519,15 +527,15 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return _merge_fields(self, other, "fixed")
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
-        """Return the audit of both ranges of trials; state if it was decided after looking.
+        """Merge two audits, and state if the merge was decided after looking at a verdict.
 
         Args:
             other: an audit that differs in its trials only.
-            looked: True if the verdict of a part was known when the other was asked for, or the
-                number of parts depends on it: the result then has only the anytime bound.
+            looked: True if you knew the verdict of one part when you started another, or if the
+                number of parts depends on a verdict. The result then has only the anytime bound.
 
         Returns:
-            The audit.
+            The audit of all trials.
 
         Raises:
             TypeError: if `other` is not an audit.
@@ -572,7 +580,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def _require_consistency(self) -> None:
         total, counts = sum(stop - start for start, stop in self.ranges), self.counts
         if self.rounding_won:
-            # The event of the attack is the one that every trial counted.
+            # The event of the attack was counted on every trial.
             counts = instance("floating_point", self.floating_point, evidence.Finding).counts
         for name in ("n", "n_prime"):
             if getattr(counts, name) != total:
@@ -601,7 +609,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
 
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
-    # The event that the attack chose is the one that both have in common.
+    # The two audits have the event of the attack in common.
     first, second = (
         audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
     )
@@ -611,7 +619,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
         if mine != theirs:
             raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
     values = _merge_dependent_fields(first, second, stop)
-    # What could be kept of either is kept of the earlier trials, whatever was found.
+    # Fields that can be kept from one audit only are taken from the one with the earlier trials.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
         if rule not in (evidence.require_equal, evidence.merge_together):
@@ -637,7 +645,7 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
     pooled = first.pooled and second.pooled and not stops
     return {
         "ranges": ranges,
-        # Of a run that Ctrl-C cut short, the end was never reached and shortened no block.
+        # A run that Ctrl-C cut short never reached its end, so its end shortened no block.
         "end": max(first, second, key=lambda audit: audit.ranges[-1]).end,
         "stop": min(stops) if stops else "fixed",
         "bound": "anytime" if stops else first.bound,
@@ -651,7 +659,7 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
 
 
 def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
-    """Describe evidence that the counts of one event in two audits follow different laws.
+    """Describe evidence that the counts of one event in two audits follow different distributions.
 
     Rows of the compiled core need no check.
     """
@@ -663,7 +671,7 @@ def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
 
 
 def _check_block_ends(first: Audit, second: Audit) -> None:
-    # A callable's short last block need not be a prefix of the whole one.
+    # The last, short block of a callable need not be a prefix of the whole block.
     last = max(first.ranges[-1][1], second.ranges[-1][1])
     for stop in (stop for audit in (first, second) for _, stop in audit.ranges):
         if stop % first.block and stop != last:
@@ -672,7 +680,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
 
 
 def _iterate_grid(claim: float) -> Iterator[float]:
-    """Yield epsilons that only the claim fixes: tenths of it, then steps of 2 per cent up to 64."""
+    """Yield epsilons that depend only on the claim: tenths of it, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
     else:
@@ -684,23 +692,23 @@ def _iterate_grid(claim: float) -> Iterator[float]:
 
 
 def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
-    """Compute upper limits on type I and type II error, each failing with probability alpha.
+    """Compute upper limits on the type I and type II error; each fails with probability alpha.
 
     Args:
-        counts: of the event, the numerator's side first.
-        alpha: strictly between 0 and 1.
+        counts: counts of the event, with the numerator's side first.
+        alpha: error probability of each limit, strictly between 0 and 1.
     """
     type_one = bounds.limits(counts.k_prime, counts.n_prime, alpha)[1]
     return type_one, 1.0 - bounds.limits(counts.k, counts.n, alpha)[0]
 
 
 def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
-    """Return the end of a fixed grid of parameters up to which every tangent is refuted.
+    """Return the largest parameter of a fixed grid up to which every tangent is refuted.
 
     Args:
-        claim: the claim, whose parameter fixes the grid.
-        epsilon: of the tangent, whose slope is that of all.
-        refuted: True for a delta at which (epsilon, delta) is refuted.
+        claim: the claim; its parameter fixes the grid.
+        epsilon: epsilon of the tangent. All tangents have its slope.
+        refuted: function that returns True if (epsilon, delta) is refuted at the given delta.
     """
     largest = 0.0
     for value in itertools.islice(
@@ -715,5 +723,5 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 
 @lru_cache(maxsize=256)
 def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
-    """Return the largest parameter whose curve lies above one of some points."""
+    """Return the largest parameter for which at least one point lies below the curve."""
     return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in points))

@@ -1,10 +1,10 @@
-"""Fields of an audit, each declared with how it is read, checked and merged.
+"""Fields of an audit. Each field declares how it is read from a file, checked and merged.
 
-A field without metadata is read without a check. It must be equal in audits that are added: a field
-without a rule raises an error, and no value is lost.
+A field without metadata is read without a check. Two audits can be merged only if such a field is
+equal in both. So a field without a rule can raise an error, but no value is lost.
 
-The provenance is not compared and no figure depends on it. It names no host, no user and no
-folder; only the command line, which its user typed, may hold a path.
+The provenance is not compared, and no figure depends on it. It does not name the host, the user or
+a folder. Only the command line, which the user typed, may contain a path.
 """
 
 from __future__ import annotations
@@ -32,47 +32,47 @@ RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
 """Sources of a mechanism's randomness, see `Audit.randomness`."""
 
 _RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
-"""Values of `Audit.randomness` from worst to best: two merged audits get the worse one."""
+"""Values of `Audit.randomness` from worst to best. A merge of two audits takes the worse value."""
 
 Merging = Callable[[Any, Any], Any]
-"""From the values of the earlier and the later trials to that of both."""
+"""Function that merges the values of the earlier and of the later trials into one value."""
 
 total: Final[Merging] = operator.add
 larger: Final[Merging] = max
 either: Final[Merging] = operator.or_
 
 LEFT_OUT: Final = "left out (source=False)"
-"""The origin where no source was wanted: no hash then either, for short texts can be guessed."""
+"""Origin if the source text was not wanted. No hash is kept, because short texts can be guessed."""
 
 MOST_DIGESTS: Final = 1024
-"""Digests of blocks that an audit holds."""
+"""Largest number of block digests that an audit holds."""
 
 MOST_NAMES: Final = 64
-"""Names of columns that the record of a table holds: there may be 100,000."""
+"""Largest number of column names in the record of a table, which may have 100,000 columns."""
 
 _MAX_SHOWN_NAMES: Final = 8
 _TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
 
 
 def numerator_first(counts: Counts, direction: str | None) -> Counts:
-    """Return the counts with the numerator's side first, as a direction "x" or "x_prime" names."""
+    """Return the counts with the numerator's side first. The direction is "x" or "x_prime"."""
     return counts if direction == "x" else counts.swapped()
 
 
 def per_distance(loss: float, delta: float, distance: float) -> float:
-    """Compute a loss per unit of distance at delta 0; at delta > 0 it is never divided."""
+    """Compute a loss per unit of distance at delta 0; at delta > 0 return it undivided."""
     return loss / distance if delta == 0.0 else loss
 
 
 def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
-    """Compute the log of the quotient of k/n and k'/n': 0 for 0/0, infinite with one 0."""
+    """Compute the log of (k/n) / (k'/n'): 0 for 0/0, infinite if only one count is 0."""
     if k == 0 or k_prime == 0:
         return 0.0 if k == k_prime else math.copysign(math.inf, k - 0.5)
     return math.log(k / n) - math.log(k_prime / n_prime)
 
 
 def empirical_loss(counts: Counts) -> float:
-    """Compute the larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), of frequencies.
+    """Compute the larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))) from the frequencies.
 
     Source:
         Habernal (2022), equation 12.
@@ -82,11 +82,12 @@ def empirical_loss(counts: Counts) -> float:
 
 
 def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str) -> str:
-    """Format the outcome in words.
+    """Format the outcome of an audit in words.
 
     Args:
-        refuted: the outcome.
-        doubts: contradictions to the independence of the rows. With any no bound holds.
+        refuted: True or False, or None without a verdict.
+        doubts: facts that contradict the independence of the rows. If there are any, no bound
+        holds.
         undecided: reason why the claim was not tested, or "".
     """
     if doubts:
@@ -98,18 +99,19 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
 
 
 def less_repeated(early: str, late: str) -> str:
-    """Return the source of randomness that repeats less, of two audits; see `RANDOMNESS`."""
+    """Return the worse of two sources of randomness, which repeats less; see `RANDOMNESS`."""
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
 
 def explain_reach(size: str, ceiling: float, claim: Any, parameter: float | None) -> str:
-    """Explain that not even a perfect event refutes the claim.
+    """Explain that even a perfect event does not refute the claim.
 
     Args:
         size: number of trials, in words.
-        ceiling: largest epsilon that they certify.
-        claim: what is tested.
-        parameter: largest parameter of a claim that is a curve that they refute, or None.
+        ceiling: largest epsilon that these trials certify.
+        claim: the tested claim.
+        parameter: largest parameter that these trials refute, for a claim that is a curve; else
+            None.
     """
     most = f"{ceiling:.3g}" if parameter is None else f"{claim.parameter} {parameter:.3g}"
     if isinstance(claim, Claim) and parameter is None:
@@ -122,11 +124,11 @@ class Spent(Record, word="Spent"):
     """Time and outputs of one step of an audit.
 
     Args:
-        step: "probe" (a few calls show the shape and the source of randomness), "search" (for the
-            pair), "fit" (event and direction, on pilot draws), "count" or "report" (checks of
-            the counted rows, and the record).
-        seconds: time.
-        outputs: outputs made, on both sides together.
+        step: "probe" (a few calls show the shape and the source of randomness), "search" (search
+            for the pair), "fit" (choice of event and direction on pilot draws), "count" or "report"
+            (checks of the counted rows, and the record).
+        seconds: time of the step.
+        outputs: number of outputs made, on the two sides together.
     """
 
     step: str
@@ -152,19 +154,20 @@ def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Finding(Record, word="Finding"):
-    """Finding besides the event of an audit, with its own counts and bound.
+    """Finding in addition to the event of an audit, with its own counts and bound.
 
-    It speaks of the code as it runs (of rounding, say), not of the law that the code means to
-    have, and never changes the audit's own bound, verdict or exit status. Every textbook sampler
-    of continuous noise has one: the last bits of its floats distinguish the inputs. It matters
-    where raw outputs are released; rounding them to a coarse grid, or discrete noise, mends it.
+    It is about the code as it runs (its rounding, for example), not about the distribution that the
+    code is meant to have. It does not change the audit's own bound, verdict or exit status. Every
+    textbook sampler of continuous noise has such a finding: the last bits of its floats distinguish
+    the inputs. It matters if raw outputs are released. Rounding the outputs to a coarse grid, or
+    discrete noise, removes it.
 
     Args:
-        event: what was counted.
+        event: the counted event.
         direction: "x" or "x_prime": the side in the numerator.
-        counts: on the trials on which it was counted; `counts.k` belongs to x.
+        counts: counts on the trials on which it was counted; `counts.k` belongs to x.
         delta: delta of the claim.
-        confidence: confidence of its bound, on its own.
+        confidence: confidence of the bound of this finding.
 
     Source:
         Mironov (2012), On significance of the least significant bits for differential privacy.
@@ -177,7 +180,7 @@ class Finding(Record, word="Finding"):
     confidence: float
 
     def __post_init__(self) -> None:
-        """Check the fields that a bound rests on."""
+        """Check the fields that the bound depends on."""
         errors.choice("direction", self.direction, SIDES)
         errors.instance("counts", self.counts, Counts)
         errors.delta_level(self.delta)
@@ -196,13 +199,13 @@ class Finding(Record, word="Finding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scored(Record, word="Scored"):
-    """Numbers of outputs that scored at or above thresholds that the pilot had fixed.
+    """Numbers of outputs with scores at or above thresholds that the pilot fixed.
 
     Args:
-        thresholds: increasing, in the units of the event's score, shape `(m,)`.
-        k: outputs on x at or above each, shape `(m,)`.
+        thresholds: increasing thresholds in the units of the event's score, shape `(m,)`.
+        k: outputs on x at or above each threshold, shape `(m,)`.
         n: outputs on x that were scored.
-        k_prime: outputs on x' at or above each, shape `(m,)`.
+        k_prime: outputs on x' at or above each threshold, shape `(m,)`.
         n_prime: outputs on x' that were scored.
     """
 
@@ -223,7 +226,7 @@ class Scored(Record, word="Scored"):
             object.__setattr__(self, name, counts)
 
     def __add__(self, other: object) -> Scored:
-        """Return the curve on both sets of draws."""
+        """Return the curve of both sets of draws together."""
         if not isinstance(other, Scored):
             return NotImplemented
         if not np.array_equal(self.thresholds, other.thresholds):
@@ -234,14 +237,14 @@ class Scored(Record, word="Scored"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice(Record, word="Slice"):
-    """One slice of an audit with early stop: an event that earlier slices chose, and its counts.
+    """One slice of an audit with early stop: the event that earlier slices chose, and its counts.
 
     Args:
         pair: the two inputs.
-        event: what was counted.
-        direction: "x" or "x_prime".
-        counts: of this slice only, equal numbers of trials on both sides.
-        guess: the probabilities (numerator's side, other side) expected before the slice.
+        event: the counted event.
+        direction: "x" or "x_prime": the side in the numerator.
+        counts: counts of this slice only, with equal numbers of trials on both sides.
+        guess: probabilities (numerator's side, other side) that were expected before the slice.
     """
 
     pair: Pair = field(metadata={"named": True})
@@ -251,7 +254,7 @@ class Slice(Record, word="Slice"):
     guess: tuple[float, float]
 
     def __post_init__(self) -> None:
-        """Check the fields that a bound rests on."""
+        """Check the fields that the bound depends on."""
         errors.instance("pair", self.pair, Pair)
         errors.choice("direction", self.direction, SIDES)
         counts = errors.instance("counts", self.counts, Counts)
@@ -269,28 +272,28 @@ class Slice(Record, word="Slice"):
 
 
 def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
-    """Merge the findings of two audits; of two events, keep the one of the earlier trials."""
+    """Merge the findings of two audits. If the events differ, keep that of the earlier trials."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
 def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
-    """Merge the curves of two audits; of two sets of thresholds, keep the earlier trials' curve."""
+    """Merge the curves of two audits. If the thresholds differ, keep the earlier trials' curve."""
     if early is None or late is None:
         return early or late
-    # Of pilots of two sizes the thresholds differ even where the event is the same.
+    # Pilots of different sizes have different thresholds even if the event is the same.
     same = np.array_equal(early.thresholds, late.thresholds)
     return early + late if same else early
 
 
 def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the smallest digests of two audits: equal blocks are kept or dropped together."""
+    """Return the smallest digests of two audits. Equal blocks are kept or dropped together."""
     return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
 
 def require_equal(early: Any, late: Any) -> Any:
-    """Return the value that both audits have in common; `merge` refuses other audits."""
+    """Return the value that both audits have in common. `merge` rejects audits that differ."""
     return early
 
 
@@ -300,7 +303,7 @@ def merge_together(early: Any, late: Any) -> Any:
 
 
 def either_one(early: Any, late: Any) -> Any:
-    """Return the value that is not None, the earlier one if both have a value."""
+    """Return the value that is not None; if both audits have a value, the earlier one."""
     return late if early is None else early
 
 
@@ -308,12 +311,12 @@ def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> 
     """Make the metadata of a field.
 
     Args:
-        read: checks what a file holds and returns the field's value.
-        merge: the value for the trials of two audits: `require_equal`, `total`, `larger`, `either`,
-            `merge_together`, or a function of the earlier and the later one.
+        read: function that checks the value in a file and returns the field's value.
+        merge: function that merges the values of two audits: `require_equal`, `total`, `larger`,
+            `either`, `merge_together`, or a function of the earlier and the later value.
 
     Returns:
-        What `dataclasses.field` takes as `metadata`.
+        The `metadata` argument of `dataclasses.field`.
     """
     return {"read": read, "merge": merge}
 
@@ -345,14 +348,14 @@ def read_optional(read: Reading) -> Reading:
 
 
 def one_of(*options: str) -> Reading:
-    """Return a reader that accepts one of these words."""
+    """Return a reader that accepts only these words."""
     return lambda name, value: errors.choice(name, value, options)
 
 
 def lists_of(kind: type, many: int | None = None) -> Reading:
-    """Return a reader that makes a tuple of a list of objects of one class.
+    """Return a reader that turns a list of objects of one class into a tuple.
 
-    `many` is the required length. None allows any.
+    `many` is the required length. Defaults to any length.
     """
 
     def read(name: str, value: Any) -> Any:
@@ -366,7 +369,7 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
 
 
 def read_whole_number(low: int) -> Reading:
-    """Return a reader that accepts integers from `low` on."""
+    """Return a reader that accepts integers of at least `low`."""
     return lambda name, value: errors.integer(name, value, low)
 
 
@@ -387,7 +390,7 @@ def read_float(name: str, value: Any) -> float:
 
 
 def read_seed(name: str, value: Any) -> int:
-    """Read a seed; files hold it as a string because some JSON readers lack such integers."""
+    """Read a seed. Files hold it as a string because some JSON readers lack 64-bit integers."""
     return errors.integer(name, int(value), 0, 2**63 - 1)
 
 
@@ -397,7 +400,7 @@ def read_shape(name: str, value: Any) -> tuple[int, ...]:
 
 
 def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Read ranges of trials, which must be in order and disjoint, as they are written."""
+    """Read ranges of trials as written. They must be disjoint and in increasing order."""
     reach = 0
     for start, stop in value:
         errors.integer("stop", stop, errors.integer("start", start, reach) + 1)
@@ -410,18 +413,18 @@ class Provenance(Record, word="Provenance"):
     """Record of how one run was made.
 
     Attributes:
-        date: when it began, UTC, such as "2026-11-22T14:41:41Z".
-        origin: what `source` is the text of, or why there is none.
-        source: the source text as `inspect.getsource` gives it; what it calls is not followed.
-            Read from its file when the audit began: a file that was edited since it was imported
-            gives the edited text.
+        date: start of the run in UTC, such as "2026-11-22T14:41:41Z".
+        origin: name of the object that `source` is the text of, or the reason why there is no text.
+        source: source text as `inspect.getsource` returns it, without the code that it calls. It is
+            read from the file when the audit begins. If the file was edited after its import, the
+            text is the edited one.
         versions: (name, version) of Python, dpcore, numpy and the libraries that the mechanism
             comes from.
         cpu: model of the CPU, empty if the system does not state it.
-        cores: cores of the machine.
-        system: the operating system.
-        architecture: what the machine is, such as "x86_64".
-        command: the command line of `dpcore audit`, or "pytest" and the id of the test; empty in
+        cores: number of cores of the machine.
+        system: name of the operating system.
+        architecture: architecture of the machine, such as "x86_64".
+        command: command line of `dpcore audit`, or "pytest" and the id of the test; empty in
             scripts and notebooks.
     """
 
@@ -436,7 +439,7 @@ class Provenance(Record, word="Provenance"):
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Check the kinds: a page shows what a file holds."""
+        """Check the types of the fields, because a page shows values that are read from a file."""
         for name in _TEXT_FIELDS:
             errors.instance(name, getattr(self, name), str)
         errors.integer("cores", self.cores, 1)
@@ -459,22 +462,22 @@ class Provenance(Record, word="Provenance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TableRead(Record, word="TableRead"):
-    """A file or a frame that outputs were read from, and what was found in it.
+    """File or data frame that outputs were read from, and a summary of its contents.
 
     Args:
         name: name of the file without its folder, or of the argument that held the frame.
-        kind: name of the format, such as "csv" (of tables with tabs too), or "frame".
+        kind: name of the format, such as "csv" (for tab-separated tables too), or "frame".
         rows: number of rows.
-        columns: the columns that were read, by name or by number from 0, the first 64, or none for
-            an array that was read whole.
-        there: names of all columns, the first 64, or none without names.
+        columns: columns that were read, by name or by number from 0. At most 64 are listed; empty
+            for an array that was read whole.
+        there: names of all columns, at most 64; empty without names.
         width: number of all columns.
-        header: True if the first row of a text held the names, or None where none can.
-        sep: what stands between the cells of a CSV file.
-        encoding: of a text.
+        header: True if the first row of a text held the names, or None if the format has no header.
+        sep: separator between the cells of a CSV file.
+        encoding: encoding of a text file.
         sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
-        by_position: True if its columns were matched by position with those of the other side,
-            because only one of the two has names.
+        by_position: True if its columns were matched by position with the columns of the other
+            side, because only one of the two sides has names.
 
     Example:
         >>> print(TableRead("a.csv", "csv", 2, ("y",), ("x", "y"), 2, True, ",", "utf-8"))
@@ -495,7 +498,7 @@ class TableRead(Record, word="TableRead"):
     kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the kinds: a page shows what a file holds."""
+        """Check the types of the fields, because a page shows values that are read from a file."""
         for name in ("name", "kind", "sep", "encoding", "sha256"):
             errors.instance(name, getattr(self, name), str)
         errors.integer("rows", self.rows, 0)
@@ -527,7 +530,7 @@ class TableRead(Record, word="TableRead"):
         return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
 
     def _list_kinds(self) -> str:
-        """Return what the cells are, once for all columns where they are alike."""
+        """Describe the kinds of the cells, once for all columns of the same kind."""
         names: dict[str, list[str]] = {}
         for name, kind in zip(self.columns, self.kinds, strict=False):
             names.setdefault(kind, []).append(repr(name) if self.there else name)
@@ -544,68 +547,72 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evidence(Result):
-    """A finished audit. Every figure is a property of the four integers in `counts`.
+    """Finished audit. Every figure is a property of the four integers in `counts`.
 
-    Three words differ: `claim` is what somebody states, `epsilon_lower` what is certified at
-    `confidence`, `epsilon_hat` a point estimate, not a bound.
+    Three words have different meanings. `claim` is the stated epsilon, `epsilon_lower` is certified
+    at `confidence`, and `epsilon_hat` is a point estimate, not a bound.
 
     Attributes:
-        mechanism: what was audited (its name, where it was read from JSON and is not native).
+        mechanism: the audited mechanism; only its name if it was read from JSON and is not native.
         pair: the two inputs.
         attack: name of the attack that chose the event.
-        event: what was counted, `outputs -> bool`.
+        event: the counted event, `outputs -> bool`.
         direction: "x" or "x_prime": the side in the numerator of the bound.
-        counts: how often the event happened on each side; `counts.k` belongs to `pair.x`.
-        claim: the epsilon tested, or a curve (see `dpcore.claims`), or None.
-        delta: the delta of the claim; of a curve, that of the tangent.
+        counts: number of times that the event happened on each side; `counts.k` belongs to
+            `pair.x`.
+        claim: the tested epsilon, or a curve (see `dpcore.claims`), or None.
+        delta: delta of the claim; for a curve, delta of its tangent.
         confidence: probability that the bound holds.
-        seed: repeats the audit, together with `block`.
-        block: trials in a block.
-        route: "integer", "sampled" or "callable".
-        ranges: the trials that were counted, `(start, stop)` pairs.
-        end: where the run was meant to end, which after early stop or Ctrl-C no range shows (part
-            of what repeats a callable's last block).
-        nan: output entries on x that were NaN.
-        nan_prime: the same on x'.
-        pilot: pilot draws on each side, which were not counted.
+        seed: seed that repeats the audit, together with `block`.
+        block: number of trials in a block.
+        route: "integer", "sampled", "callable" or "timed".
+        ranges: counted trials, as `(start, stop)` pairs.
+        end: planned end of the run. After early stop or Ctrl-C the ranges end earlier. It is needed
+            to repeat the last block of a callable.
+        nan: number of output entries on x that were NaN.
+        nan_prime: number of output entries on x' that were NaN.
+        pilot: pilot draws per side, which were not counted.
         partial: True if Ctrl-C ended the audit early or parts of its run were left out.
         bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
-        stop: the stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every
-            slice), "interrupted" or "looked" (merged after looking). All but the first carry an
+        stop: stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every slice),
+            "interrupted" or "looked" (merged after looking). All rules except "fixed" need an
             anytime bound.
-        pooled: counts by group of coordinates, where the event pools them; else empty.
-        floating_point: what was found of rounding in the outputs, or None.
+        pooled: counts by group of coordinates, if the event pools them; otherwise empty.
+        floating_point: finding about the rounding of the outputs, or None.
         floats: True if that finding counts towards the verdict.
         curve: counts of the event's score at thresholds of the pilot, or None.
-        slices: the pieces of an audit with early stop; else empty.
-        checks: what contradicts that rows are independent draws: then no bound holds.
-        notes: what a reader should know in addition to the figures; no note changes a verdict.
-        neighbour: the relation of neighbours that the pair was checked against, or empty.
-        randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
-        runs_on: device and version of torch, for a torch mechanism; else empty. Part of what
-            repeats it.
+        slices: slices of an audit with early stop; otherwise empty.
+        checks: facts that contradict the independence of the draws. If there are any, no bound
+            holds.
+        notes: notes for the reader in addition to the figures; no note changes a verdict.
+        neighbour: relation of neighbours that the pair was checked against, or empty.
+        randomness: source of randomness: "seed" (the seed repeats the outputs), "rounding" (it
+            repeats them, but not bit for bit), "own" (it does not repeat them) or "not known".
+        runs_on: device and version of torch for a torch mechanism, otherwise empty. They are needed
+            to repeat the outputs.
         shape: shape of one output.
-        clean: the vectors that the noise is added to, if the mechanism states them: attacks knew
-            these of the pair.
+        clean: vectors that the noise is added to, if the mechanism states them. Attacks knew those
+            of the pair.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
-            declares and not certified, or None where it declares none.
-        read: part of the pilot's outputs that was read before the event was chosen, or None where
-            the attack does not say (not compared).
-        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs per side; empty
-            with `source=False`, and for real numbers that do not repeat (not compared).
+            declares and not certified. None if the mechanism declares no noise.
+        read: part of the pilot's outputs that was read before the event was chosen, or None if the
+            attack does not state it (not compared).
+        inside: up to five distinct outputs inside the event, from 4,096 pilot outputs per side (not
+            compared). Empty with `source=False`, and for real numbers that do not repeat.
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot, or None for
             other claims.
-        searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
-        budget: seconds by which the trials were chosen, or None; of audits that were added, None
-            (not compared: the trials repeat the audit).
-        digests: of counted blocks of a callable, the 1,024 smallest, by which outputs are
-            recognized that another audit counted too.
-        threads: threads used (not compared).
-        seconds: time taken to count, in all processes of a run (not compared).
+        searched: record of the search for the pair, or None (not compared, because the pair is in
+            `pair`).
+        budget: time in seconds by which the number of trials was chosen, or None; always None for
+            merged audits (not compared, because the trials repeat the audit).
+        digests: the 1,024 smallest digests of counted blocks of a callable. They show if another
+            audit counted the same outputs.
+        threads: number of threads used (not compared).
+        seconds: time taken to count, summed over all processes of a run (not compared).
         spent: time and outputs of every step in the last process (not compared); empty for merged
             parts of a run.
-        provenance: how each run that was added up was made (not compared).
-        constant: sentence that all pilot outputs on both sides were one value; else empty.
+        provenance: record of how each merged run was made (not compared).
+        constant: sentence that all pilot outputs on both sides were one value; otherwise empty.
         rounding_won: True if `event` is the floating-point finding, which certifies more than the
             event that the attack chose. That event is then in `floating_point`.
     """
@@ -702,7 +709,7 @@ class Evidence(Result):
 
     @property
     def claimed_epsilon(self) -> float | None:
-        """The epsilon of the claim at `delta`: of a curve, that of the tangent."""
+        """Epsilon of the claim at `delta`; for a curve, epsilon of its tangent."""
         return self.tangent if isinstance(self.claim, Claim) else self.claim
 
     @property

@@ -1,4 +1,4 @@
-"""Evidence of recorded outputs: kinds of rows, their bounds, and guesses about canaries."""
+"""Evidence from recorded outputs: kinds of rows, their bounds, and guesses about canaries."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "independent": {name: of for name, of in BOUNDS.items() if find_declaration(of).recorded},
     "one_run": ONE_RUN,
 }
-"""The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
+"""Bounds that hold for each kind of rows, also with unequal numbers of rows on the two sides."""
 
 _PARAMETER_RELATIVE_WIDTH: Final = 5e-3
-"""Relative width at which the search for a rho ends: each step computes a curve anew."""
+"""Relative width at which the search for rho ends. Each step computes a whole curve."""
 _MAX_GUESSES: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Guesses(Shown):
-    """Numbers of right and wrong guesses about the canaries included in a run.
+    """Numbers of right and wrong guesses about which canaries were included in a run.
 
     Args:
-        guessed_in: canaries guessed to be included.
-        correct_in: how many of those were.
-        guessed_out: canaries guessed to be left out.
-        correct_out: how many of those were.
-        canaries: all canaries, guessed or not.
+        guessed_in: number of canaries guessed to be included.
+        correct_in: number of those canaries that were included.
+        guessed_out: number of canaries guessed to be left out.
+        correct_out: number of those canaries that were left out.
+        canaries: number of all canaries, with or without a guess.
 
     Raises:
-        TypeError: if one of them is not an integer.
-        ValueError: if one of them is out of range, or without any guess.
+        TypeError: if a number is not an integer.
+        ValueError: if a number is out of range, or if there is no guess.
 
     Example:
         >>> found = Guesses(50, 40, 50, 35, 1000)
@@ -74,16 +74,16 @@ class Guesses(Shown):
 
     @property
     def guesses(self) -> int:
-        """Guesses made; the other canaries are abstentions."""
+        """Number of guesses. Canaries without a guess are abstentions."""
         return self.guessed_in + self.guessed_out
 
     @property
     def correct(self) -> int:
-        """Guesses that were right."""
+        """Number of guesses that were right."""
         return self.correct_in + self.correct_out
 
     def bound(self, name: str, delta: float, confidence: float) -> float:
-        """Compute the lower limit on epsilon, by the bound of that name."""
+        """Compute the lower limit on epsilon with the bound of the given name."""
         bound = OUTPUTS_BOUNDS["one_run"][choice("name", name, [*OUTPUTS_BOUNDS["one_run"]])]
         return bound(self.guesses, self.correct, self.canaries, delta, confidence)
 
@@ -94,7 +94,7 @@ class Guesses(Shown):
         )
 
     def parameter(self, claim: Claim, confidence: float) -> float:
-        """Return the largest mu or rho of a claim of that kind that the guesses refute."""
+        """Return the largest mu or rho of a claim of this kind that the guesses refute."""
         return _certified_parameter(claim, self.guesses, self.correct, self.canaries, confidence)
 
 
@@ -116,15 +116,15 @@ def _certified_parameter(
 
 @lru_cache(maxsize=256)
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Compute the fewest guesses that can refute a curve, all of them right.
+    """Compute the fewest guesses that can refute a curve if all of them are right.
 
     Args:
         claim: the curve.
-        canaries: canaries of the run; as many more are assumed as the guesses need.
+        canaries: canaries of the run. If the guesses need more canaries, more are assumed.
         confidence: probability that the bound holds.
 
     Returns:
-        The number, or None where not even 65,536 are enough.
+        The number of guesses, or None if 65,536 are not enough.
     """
 
     def refutes(guesses: int) -> bool:

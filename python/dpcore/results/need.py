@@ -1,4 +1,4 @@
-"""Draws that an audit needs: what its frequencies would refute, and with how many draws."""
+"""Number of draws that an audit needs to refute its claim, computed from its frequencies."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from .outputs_audits import OutputsAudit
 
 _EXAMPLE_SCALE_FACTOR: Final = 0.9
-"""Ratio of the scale to the right one in the violation that a report uses as its example."""
+"""Scale of the noise divided by the correct scale, in the violation used as an example."""
 _SMALL_CLAIM_SHARE: Final = 0.5
-"""Share of the claim below which a report suggests a score of the user's own."""
+"""Share of the claim below which a report suggests that users write their own score."""
 _WRONG_DIRECTION_FACTOR: Final = 10
-"""A direction is called wrong where the other one would refute with so many times the trials."""
+"""A direction is called wrong if the other one refutes with at most this factor times the
+trials."""
 _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
-"""Digits after the first two of the numbers of draws that are tried."""
+"""Numbers of zeros after two leading digits, in the numbers of draws that are tried."""
 
 
 def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
@@ -34,7 +35,7 @@ def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
 
 
 def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the least number of two digits and zeros that is enough, or None if 10^15 is not."""
+    """Return the least sufficient number, rounded up to two digits; None if 10^15 is not enough."""
     for digits in range(14):
         if is_enough(99 * 10**digits):
             unit = 10**digits
@@ -44,7 +45,7 @@ def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
 
 
 def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Compute the trials needed from counts with the numerator's side first."""
+    """Compute the trials per side that refute the claim; the numerator's side is first."""
     if not exceeds_claim(frequencies, claim, delta):
         return None
 
@@ -56,7 +57,7 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
         counts = Counts(k, trials, k_prime, trials)
         return clopper_pearson(counts, delta, confidence) > claim
 
-    # Beyond these the limits of a double fail, those of an event that never happened later.
+    # Beyond these sizes the limits in double precision fail; without hits on x', they fail later.
     for digits in range(_MAX_DIGITS_ONE_SIDED if frequencies.k_prime == 0 else _MAX_DIGITS):
         if enough(99 * 10**digits):
             return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
@@ -64,14 +65,14 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
 
 
 def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
-    """Return True if the frequencies show more than the claim, so that enough draws refute it.
+    """Return True if the frequencies exceed the claim, so that enough draws refute it.
 
-    Where the event never happened on the other side they do: the bound then grows with the
-    logarithm of the number of draws.
+    This is always so if the event never happened on the other side, because the bound then grows
+    with the logarithm of the number of draws.
 
     Args:
         frequencies: counts with the numerator's side first.
-        claim: the claimed epsilon, whole.
+        claim: the claimed epsilon times the distance of the pair.
         delta: delta of the claim.
     """
     share, share_prime = (
@@ -82,14 +83,14 @@ def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
 
 
 def trials_needed(audit: Audit) -> int | None:
-    """Return the trials on each side with which the frequencies of an audit refute its claim.
+    """Return the trials per side with which the frequencies of an audit refute its claim.
 
     Args:
         audit: an audit with a claim.
 
     Returns:
-        The number, rounded up to two digits, or None if 10**16 are not enough (10**18 where the
-        event never happened on the other side).
+        The number of trials, rounded up to two digits, or None if 10**16 are not enough (10**18 if
+        the event never happened on the other side).
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
@@ -98,13 +99,13 @@ def trials_needed(audit: Audit) -> int | None:
 def single_bound_level(audit: Audit) -> float:
     """Return the confidence of a single bound.
 
-    With a counted floating-point bound, each of the two bounds gets half of alpha.
+    If the floating-point bound counts, each of the two bounds gets half of alpha.
     """
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
 
 def tells_nothing(counts: Counts) -> str:
-    """Explain why an event that happened always or never shows no loss; else return ""."""
+    """Explain that an event that always or never happened shows no loss; otherwise return ""."""
     if counts.k == 0 and counts.k_prime == 0:
         return "this event happened in no draw on either side"
     if counts.k == counts.n and counts.k_prime == counts.n_prime:
@@ -113,7 +114,7 @@ def tells_nothing(counts: Counts) -> str:
 
 
 def whole_claim(audit: Audit | OutputsAudit) -> float:
-    """Return the claim on the pair at its distance, 0 without a claim."""
+    """Return the claimed epsilon times the distance of the pair, or 0 without a claim."""
     return (audit.claimed_epsilon or 0.0) * audit.pair.distance
 
 
@@ -123,7 +124,7 @@ def certifies_little(audit: Audit | OutputsAudit) -> bool:
 
 
 def count_per_side(audit: Audit | OutputsAudit) -> Counts:
-    """Return the counts; of timed calls on either side, half are on each."""
+    """Return the counts per side. For timed calls, half of the calls are on each side."""
     counts = audit.counts
     assert counts is not None
     if not is_recorded(audit) and audit.route == "timed":
@@ -132,9 +133,9 @@ def count_per_side(audit: Audit | OutputsAudit) -> Counts:
 
 
 def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
-    """Return the loss of noise a tenth too small, an event's mass, and the draws to refute it.
+    """Return the loss of noise a tenth too small, the mass of an event, and the draws to refute it.
 
-    None where the claim is 0. The draws are None where too many are needed.
+    Return None if the claim is 0. The number of draws is None if too many are needed.
     """
     claim, delta = whole_claim(audit), audit.delta
     if not claim:
@@ -149,7 +150,7 @@ def _event_frequency(frequencies: Counts, true: float) -> float:
     """Return the frequency of the event, .5 if it shows no loss, limited to a useful maximum."""
     if tells_nothing(frequencies) or frequencies.k == 0:
         return 0.5
-    # An event of a larger mass whose quotient is e^true shows more on its complement.
+    # If the mass is larger and the ratio is e^true, the complement shows a larger loss.
     return min(frequencies.k / frequencies.n, 1.0 / (1.0 + math.exp(-true)))
 
 
@@ -157,9 +158,9 @@ def _event_frequency(frequencies: Counts, true: float) -> float:
 def _mass_and_trials(
     claim: float, true: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
-    """Return the mass of the event that shows a loss, and the trials that refute the claim by it.
+    """Return the mass of the event that shows a loss, and the trials that it needs to refute.
 
-    Trials are rounded up to two digits, or None where too many are needed.
+    Trials are rounded up to two digits. They are None if too many are needed.
     """
     rates = mass, mass * math.exp(-true)
     if delta:
@@ -172,19 +173,19 @@ def _mass_and_trials(
 
 
 def is_event_too_weak(audit: Audit) -> bool:
-    """Return True if the closed form says that this event cannot refute the claim."""
+    """Return True if, by the closed form, this event cannot refute the claim."""
     claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
 def is_direction_wrong(audit: Audit) -> bool:
-    """Return True if the other direction would soon refute the claim."""
+    """Return True if the other direction would refute with at most ten times the trials."""
     other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
     trials = trials_needed(other)
     return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
 
 
 def keeps_claim(audit: Audit) -> bool:
-    """Return True if the declared noise keeps the claim on this pair."""
+    """Return True if the declared noise satisfies the claim on this pair."""
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole

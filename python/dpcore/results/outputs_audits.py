@@ -1,6 +1,6 @@
-"""Result of an audit of recorded outputs: the counts, and the figures that follow.
+"""Result of an audit of recorded outputs: the counts, and the figures that follow from them.
 
-The counts are those of an event on both sides, or of guesses about the canaries of one run.
+The counts are counts of an event on both sides, or counts of guesses about canaries of one run.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNKNOWN: Final = Pair("x", "x_prime")
-"""Stands for inputs that nobody gave; an attack that needs them cannot use it."""
+"""Placeholder pair if no inputs were given. An attack that needs inputs cannot use it."""
 
 _REVERSED_P_VALUE: Final = 0.01
-"""Chance below which so few right guesses are not matter of luck."""
+"""Probability below which a small number of right guesses is not due to chance."""
 
 _REVERSED_SCORES_NOTE: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
@@ -67,40 +67,42 @@ def _read_share(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
-    """An audit of outputs that were recorded before. Every figure is a property of `evidence`.
+    """Audit of outputs that were recorded before. Every figure is a property of `evidence`.
 
     Attributes:
-        names: what the outputs on x and on x' were read from.
+        names: names of the sources of the outputs on x and on x'.
         rows: "independent" or "one_run".
         evidence: `Counts` of an event for independent rows, `Guesses` for one run.
-        attack: name of the attack that chose the event; for one run, how guesses were made.
-        claim: the epsilon tested, or a curve (see `dpcore.claims`), or None.
-        delta: the delta of the claim; of a curve, that of the tangent.
+        attack: name of the attack that chose the event; for one run, the method that made the
+            guesses.
+        claim: the tested epsilon, or a curve (see `dpcore.claims`), or None.
+        delta: delta of the claim; for a curve, delta of its tangent.
         confidence: probability that the bound holds.
         bound: name of the bound.
-        seed: repeats the shuffle of independent rows, or the coins that decide ties.
-        event: what was counted, `outputs -> bool`, or None for one run.
+        seed: seed that repeats the shuffle of independent rows, or the coins that decide ties.
+        event: the counted event, `outputs -> bool`, or None for one run.
         direction: "x" or "x_prime": the side in the numerator, or None for one run.
-        pair: the inputs; `UNKNOWN`, the mere names of the sides, where they were not given.
-        pilot: rows on x and on x' that chose the event and were not counted.
-        doubts: what in the data contradicts the assumption about the rows. With any no bound
-            holds, and the verdict is "invalid: ...".
+        pair: the two inputs. If they were not given, `UNKNOWN`, which holds only the names of the
+            sides.
+        pilot: numbers of rows on x and on x' used to choose the event; they were not counted.
+        doubts: facts in the data that contradict the assumption about the rows. If there are any,
+            no bound holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
-        arranged: True if the caller said that rows were put in order when the runs were over.
-        groups: numbers of groups of rows on x and on x', or None. One row of each is counted.
+        arranged: True if the caller stated that rows were put in order after the runs were over.
+        groups: numbers of groups of rows on x and on x', or None. One row of each group is counted.
         remarks: notes on the choice of the event. They do not make the audit invalid.
-        read: part of the pilot's outputs that was read before the event was chosen, or None where
-            the attack does not say (not compared).
-        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs per side; empty
-            with `source=False`, and for real numbers that do not repeat (not compared).
-        auc: probability that an included canary scores higher than another, for one run that
-            dpcore trained, or None elsewhere. It is not a bound.
-        tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
-            the event; for one run, the epsilon that the claim implies at `delta`.
-        provenance: how it was made (not compared).
-        files: the files and frames that outputs and labels were read from, what was found in them
-            and their SHA-256; empty for arrays and with `source=False` (not compared).
-        constant: sentence that all rows that chose the event were one value; else empty.
+        read: part of the pilot's outputs that was read before the event was chosen, or None if the
+            attack does not state it (not compared).
+        inside: up to five distinct outputs inside the event, from 4,096 pilot outputs per side (not
+            compared). Empty with `source=False`, and for real numbers that do not repeat.
+        auc: probability that an included canary scores higher than a canary that was left out. None
+            unless dpcore trained the one run. It is not a bound.
+        tangent: epsilon of the tangent to a claim that is a curve, chosen on the rows
+            used to choose the event; for one run, the epsilon that the claim implies at `delta`.
+        provenance: record of how the audit was made (not compared).
+        files: files and frames that outputs and labels were read from, with their contents and
+            SHA-256 (not compared). Empty for arrays and with `source=False`.
+        constant: sentence that all rows used to choose the event were one value; otherwise empty.
     """
 
     names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
@@ -152,30 +154,30 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses(self) -> int | None:
-        """Canaries guessed in or out, or None for independent rows."""
+        """Number of canaries with a guess (in or out), or None for independent rows."""
         return self.evidence.guesses if isinstance(self.evidence, Guesses) else None
 
     @property
     def correct(self) -> int | None:
-        """Guesses that were right, or None for independent rows."""
+        """Number of right guesses, or None for independent rows."""
         return self.evidence.correct if isinstance(self.evidence, Guesses) else None
 
     @property
     def canaries(self) -> int | None:
-        """All canaries, or None for independent rows."""
+        """Number of all canaries, or None for independent rows."""
         return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
 
     @property
     def claimed_epsilon(self) -> float | None:
-        """The epsilon of the claim at `delta`: of a curve, that of the tangent."""
+        """Epsilon of the claim at `delta`; for a curve, epsilon of its tangent."""
         return self.tangent if isinstance(self.claim, Claim) else self.claim
 
     @property
     def point(self) -> tuple[float, float, float] | None:
         """Type I error, type II error, and the least type II error that the claim allows there.
 
-        Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
-        curve that is tested as a whole, with bound "clopper_pearson".
+        The two errors are upper limits for the counted event, jointly at `confidence`. None unless
+        the claim is a curve that is tested as a whole, with the bound "clopper_pearson".
         """
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
@@ -188,9 +190,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def parameter_lower(self) -> float | None:
-        """Certified lower bound on mu of a `claims.GDP`, on rho of a `claims.ZCDP`; else None.
+        """Certified lower bound on mu of a `claims.GDP` or on rho of a `claims.ZCDP`; else None.
 
-        It is the largest that is refuted, and not above 0 where none is.
+        It is the largest parameter that is refuted, or at most 0 if no parameter is refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.doubts:
@@ -203,7 +205,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return parameter_on_grid(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
 
     def _bound_at(self, delta: float) -> float:
-        """Compute the bound at any delta, whole: not per distance."""
+        """Compute the bound at any delta, not divided by the distance."""
         if isinstance(self.evidence, Guesses):
             return self.evidence.bound(self.bound, delta, self.confidence)
         ordered = numerator_first(self.evidence, self.direction)
@@ -213,17 +215,17 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def epsilon_lower(self) -> float:
         """Certified lower bound on epsilon, at `confidence`.
 
-        Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
+        The bound is per unit of `pair.distance` when delta is 0. For delta > 0 it is never divided.
         """
         return per_distance(self._bound_at(self.delta), self.delta, self.pair.distance)
 
     @property
     def epsilon_hat(self) -> float:
-        """A point estimate, not a bound.
+        """Point estimate of epsilon, not a bound.
 
-        For independent rows the empirical loss: the larger of abs(ln(k/k')) and
-        abs(ln((n-k)/(n'-k'))). For one run the log odds of a correct guess, at least 0. It is inf
-        where a cell is empty.
+        For independent rows it is the empirical loss: the larger of abs(ln(k/k')) and
+        abs(ln((n-k)/(n'-k'))). For one run it is the log odds of a correct guess, at least 0. It is
+        inf if one of two compared counts is 0.
         """
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
@@ -231,12 +233,12 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return per_distance(empirical_loss(self.evidence), self.delta, self.pair.distance)
 
     def _with_perfect_evidence(self, first: str = "x") -> OutputsAudit:
-        """Return the audit whose guesses are all right, or whose event is perfect.
+        """Return the audit with all guesses right, or with a perfect event.
 
-        Such an event happens in all counted rows of one side and in none of the other.
+        A perfect event happens in all counted rows of one side and in no row of the other side.
 
         Args:
-            first: the side in whose rows the event happens.
+            first: the side on which the event happens in every row.
         """
         evidence = self.evidence
         if isinstance(evidence, Guesses):
@@ -249,7 +251,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return replace(self, evidence=perfect, direction=first, doubts=())
 
     def _list_perfect(self) -> tuple[OutputsAudit, ...]:
-        """List the audits with perfect evidence: the sides may have unequal numbers of rows."""
+        """List the audits with perfect evidence, for each side because their sizes may differ."""
         sides = ("x",) if isinstance(self.evidence, Guesses) else ("x", "x_prime")
         return tuple(map(self._with_perfect_evidence, sides))
 
@@ -257,8 +259,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def ceiling(self) -> float:
         """Largest epsilon that the number of guesses, rows or groups can certify.
 
-        All guesses are right, or the event happens in all counted rows of one side and in none of
-        the other. Per unit of distance as the bound is.
+        It is certified if all guesses are right, or if the event happens in all counted rows of one
+        side and in no row of the other side. It is per unit of distance like `epsilon_lower`.
         """
         return max(perfect.epsilon_lower for perfect in self._list_perfect())
 
@@ -270,9 +272,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def undecided(self) -> str:
-        """Reason why the claim was not tested; empty where it was tested, or not given.
+        """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        All rows that chose the event were one value, or the claim is not below the `ceiling`.
+        There are two reasons: all rows used to choose the event were one value, or the claim is not
+        below the `ceiling`.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""
@@ -284,9 +287,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def rows_to_reach(self) -> int | None:
-        """Fewest counted rows per side, to two digits, that can refute the claim.
+        """Fewest counted rows per side, rounded to two digits, that can refute the claim.
 
-        None for guesses, and where 10^15 rows are too few.
+        None for guesses, and if 10^15 rows are too few.
         """
         if isinstance(self.evidence, Guesses):
             return None
@@ -306,10 +309,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses_needed(self) -> int | None:
-        """The fewest guesses that can refute the claim, all of them right.
+        """Fewest guesses that can refute the claim if all of them are right.
 
-        As many canaries at least are needed. None for independent rows, without a claim, and
-        where no number would be enough.
+        The run needs at least as many canaries. None for independent rows, without a claim, and if
+        no number of guesses is enough.
         """
         if not isinstance(self.evidence, Guesses) or self.claim is None:
             return None
@@ -321,22 +324,22 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def exact(self) -> float | None:
-        """None: outputs from elsewhere have no closed form."""
+        """None, because recorded outputs have no closed form."""
         return None
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if not, None without a verdict.
+        """True if the bound exceeds the claim, False if it does not, None without a verdict.
 
-        There is none without a claim, where `doubts` is not empty, for then no bound holds, and
-        where the claim is `undecided`.
+        There is no verdict without a claim, if the claim is `undecided`, or if `doubts` is not
+        empty (then no bound holds).
         """
         if self.claim is None or self.doubts or self.undecided:
             return None
         return self._refutes()
 
     def _refutes(self) -> bool:
-        """Return True if what was counted refutes the claim."""
+        """Return True if the counts or guesses refute the claim."""
         if self.claim is None:
             return False
         if isinstance(self.claim, Claim):
@@ -352,22 +355,23 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def verdict(self) -> str:
-        """The outcome in words; never that a mechanism is private."""
+        """Outcome in words; it never states that a mechanism is private."""
         return format_verdict(self.refuted, self.doubts, self.undecided)
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """The doubts, by the name that they have in an `Audit`."""
+        """The `doubts`, under the name that they have in an `Audit`."""
         return self.doubts
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the reader: the doubts, and scores that seem to be reversed."""
+        """Notes for the reader: doubts, remarks, and a warning if scores seem to be reversed."""
         evidence = self.evidence
         if isinstance(evidence, Counts):
             return (*self.doubts, *self.remarks)
         short = evidence.guesses / 2.0 - evidence.correct
-        # The chance of so few under fair guesses (Hoeffding, 1963).
+        # Probability of at most this many right guesses if guesses are fair coins (Hoeffding,
+        # 1963).
         notes_of_rows = (*self.doubts, *self.remarks)
         if short <= 0.0 or math.exp(-2.0 * short**2 / evidence.guesses) >= _REVERSED_P_VALUE:
             return notes_of_rows

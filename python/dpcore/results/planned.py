@@ -1,4 +1,4 @@
-"""Plan of an audit's size: the trials or canaries it needs, and what follows from them."""
+"""Plan of an audit's size: the number of trials or canaries, and figures that follow from it."""
 
 from __future__ import annotations
 
@@ -43,27 +43,29 @@ def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan(Result, word="dpcore.plan/1"):
-    """Size that an audit needs to find a violation; made by `dpcore.plan`.
+    """Size that an audit needs to find a violation. `dpcore.plan` returns it.
 
     Attributes:
-        claim: the epsilon that is claimed.
-        true_epsilon: the loss that is to be found; from pilots, the one they promise.
-        delta: the delta of both.
-        confidence: confidence of the audit that is planned.
-        power: probability of refuting the claim that was asked for.
-        factor: scale of the noise over the right one, where it was given.
-        rates: probabilities of the event on the numerator's side and on the other; of several
-            pilots, those of each one's event. Empty for one run.
-        trials: draws to count on each side, or None for one run.
+        claim: the claimed epsilon.
+        true_epsilon: the true loss to be found; with pilots, the loss that the pilots show.
+        delta: delta of the claim and of the true loss.
+        confidence: confidence of the planned audit.
+        power: requested probability of refuting the claim.
+        factor: scale of the noise divided by the correct scale, if it was given; else None.
+        rates: probabilities of the event on the numerator's side and on the other side; with
+            several pilots, one pair for the event of each pilot. Empty for one run.
+        trials: draws to count per side, or None for one run.
         canaries: canaries of the one run, or None for independent draws.
-        guesses: guesses about them, or None for independent draws.
-        seconds: time of the audit at the pilots' speed, or None without a mechanism. Not compared.
-        distance: of the pair; the claim is about `distance` times epsilon.
-        mechanism: what the mechanism is called, or None without one.
-        event: what a pilot chose, one of the middle, or None without a mechanism.
-        pilots: number of fresh draws per side from which `rates` are limits; else 0.
-        seed: repeats the pilots, or None without a mechanism.
-        curve: the claim where it is a curve; `claim` and `delta` are then its tangent. Else None.
+        guesses: guesses about the canaries, or None for independent draws.
+        seconds: time of the audit at the speed of the pilots, or None without a mechanism. Not
+            compared.
+        distance: distance of the pair. The claim on the pair is `distance` times epsilon.
+        mechanism: name of the mechanism, or None without a mechanism.
+        event: event that a pilot with a median loss chose, or None without a mechanism.
+        pilots: number of fresh draws per side from which `rates` were estimated as limits; 0
+            without pilots.
+        seed: seed that repeats the pilots, or None without a mechanism.
+        curve: the claim if it is a curve; `claim` and `delta` are then its tangent. Otherwise None.
         seen: True if the pilots themselves show the violation that is planned for.
     """
 
@@ -92,14 +94,15 @@ class Plan(Result, word="dpcore.plan/1"):
         """Compute the probability that an audit of another size refutes the claim.
 
         Args:
-            size: trials on each side; for one run, guesses (canaries in proportion).
+            size: trials per side; for one run, guesses (canaries in proportion).
 
         Returns:
-            The probability; beyond 2048 different counts from below, by less than .0005.
+            The probability. With more than 2048 different counts it is a lower limit, too small by
+            less than .0005.
 
         Raises:
             TypeError: if `size` is not a number.
-            ValueError: if it is not a whole number at least 1.
+            ValueError: if `size` is not a whole number of at least 1.
 
         Example:
             >>> import dpcore
@@ -134,7 +137,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def size(self) -> int:
-        """Size to choose: trials on each side or, for one run, guesses."""
+        """Planned size: trials per side or, for one run, guesses."""
         size = self.guesses if self.trials is None else self.trials
         if size is None:
             raise invalid("trials", "a number of trials where guesses is None", size)
@@ -142,9 +145,10 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def reached(self) -> float:
-        """The probability that the planned audit refutes the claim.
+        """Probability that the planned audit refutes the claim.
 
-        At least `power`, unless both canaries and guesses were given, or there are too few.
+        It is at least `power`, unless both canaries and guesses were given, or there are too few
+        canaries.
         """
         return self.power_at(self.size)
 
@@ -155,11 +159,12 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def certifiable(self) -> float:
-        """The largest epsilon that the planned audit could certify.
+        """Largest epsilon that the planned audit could certify.
 
-        Of trials: with the event as often as expected on one side and never on the other,
-        ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))``, alpha = 1 - confidence; per unit of
-        `distance` when delta is 0. Of guesses: with all of them right.
+        For trials, the event is assumed to happen as often as expected on one side and never on the
+        other. The value is ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))`` with
+        alpha = 1 - confidence, per unit of `distance` when delta is 0. For guesses, all of them are
+        assumed to be right.
         """
         if self.guesses is not None:
             assert self.canaries is not None
@@ -191,7 +196,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
 
 def list_plan_rows(plan: Plan) -> list[Row]:
-    """List the rows (label, text) of the plan; with a mechanism, the last one is the time."""
+    """List the rows (label, text) of the plan; with a mechanism, the last row is the time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
@@ -230,12 +235,12 @@ def _describe_true_loss(plan: Plan) -> str:
 
 
 def _is_event_known(plan: Plan) -> bool:
-    """Return True if the plan takes an event as given, which `auto` would have to find."""
+    """Return True if the plan assumes a known event, which the attack `auto` would have to find."""
     return plan.event is None and plan.guesses is None
 
 
 def _count_auto_trials(plan: Plan) -> int:
-    """Return the trials that `auto` usually takes, since it must find its event itself."""
+    """Return the number of trials that the attack `auto` usually needs to find the event too."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
 

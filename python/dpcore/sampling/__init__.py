@@ -1,1 +1,1 @@
-"""Draws, counts on them, and checks that rows and coordinates are independent."""
+"""Sampling of outputs, counts on them, and checks that rows and coordinates are independent."""

@@ -1,7 +1,7 @@
-"""Columns of outputs: tables of values to be compared row by row, columns that number the rows.
+"""Columns of outputs: conversion to tables for row comparisons, and detection of row numbers.
 
-A column that numbers the rows differs between the sides whatever the mechanism does, and no bound
-can see it.
+If a column numbers the rows, it differs between the sides for every mechanism, and no bound can
+detect this error.
 """
 
 from __future__ import annotations
@@ -22,49 +22,51 @@ from ..report.shown import one_line
 from .replay import encode_rows
 
 MOST_COLUMNS: Final = 4
-"""Columns whose order is looked at. The event's hits stand for whatever it reads."""
+"""Number of columns whose order is checked. Other columns are represented by the event's hits."""
 
 FEWEST_NUMBERED_ROWS: Final = 60
-"""Rows from which whole numbers can be a numbering: of fewer, independent draws may be one."""
+"""Least number of rows for which whole numbers are called row numbers. With fewer rows, independent
+draws may look the same."""
 
 _MAX_NUMBERING_RANGE: Final = 1.1
-"""Range of a numbering, in units of its rows, at most. Of n independent uniform draws from 1.1 n
-values all differ with probability below 1e-15 at 60 rows."""
+"""Largest range of row numbers, as a multiple of the number of rows. If n draws are independent and
+uniform on 1.1 n values, all differ with probability below 1e-15 at 60 rows."""
 
 _MIN_CLOCK_VALUES: Final = 20
-"""Different values of a clock, at least."""
+"""Least number of different values of a clock."""
 
 _NUMBER_PATTERN: Final = re.compile(r"-?\d+")
 _MAX_NUMBERS_PER_TEXT: Final = 8
-"""Numbers written in a text that are read, from its start."""
+"""Most numbers that are read from the beginning of a text."""
 
 _MAX_LISTED_COLUMNS: Final = 4096
-"""Columns that are read; independent draws of as many have no numbering among them either."""
+"""Number of columns that are read. Independent draws of this many columns show no numbering."""
 
 _COLUMN_HINT: Final = "exclude=NAME, for the columns of a file or a frame"
 
 
 _MIN_DESCRIBED_ROWS: Final = 16
-"""Pilot outputs per side below which nothing is said of them. Of two equal laws without atoms 16
-outputs per side have disjoint ranges with probability 3e-9."""
+"""Least number of pilot outputs per side for a description. If both sides have the same continuous
+distribution, 16 outputs per side have disjoint ranges with probability 3e-9."""
 _SHOWN_OUTPUT_WIDTH: Final = 40
 _MAX_CONSTANT_LINES: Final = 4
 _SURE_HITS: Final = 25.0
-"""Outputs of another value that a claim lets expect: none is seen with probability e^-25."""
+"""Expected outputs of another value under a claim. The probability of seeing none of them is
+e^-25."""
 _FIRST_COMPARED_OUTPUTS: Final = 64
 _MAX_COMPARED_OUTPUTS: Final = 4096
-"""Outputs per side that are searched for a common value, at first and then; only then all."""
+"""Numbers of outputs per side that are searched for a common value, first and second step."""
 _MAX_COMPARED_ENTRIES: Final = 16
-"""Entries of an output up to which whole outputs are compared."""
+"""Largest number of entries of an output for which whole outputs are compared."""
 _MAX_VALUE_SHARE: Final = 0.5
-"""Largest share of different values among outputs that repeat."""
+"""Largest share of different values for which outputs are said to repeat."""
 
 
 class PilotFacts(NamedTuple):
-    """Constants of the pilot outputs.
+    """Facts about pilot outputs that are constant.
 
     Args:
-        constant: sentence that all outputs on both sides were one value; else empty.
+        constant: sentence that all outputs on both sides were one value; otherwise empty.
         is_steady: True if no input had two different outputs.
         notes: sentences on parts without noise, and on sides without a common output.
     """
@@ -81,8 +83,8 @@ def split_by_kind(outputs: Array) -> list[Array]:
         outputs: outputs of any dtype, shape `(size, ...)`.
 
     Returns:
-        Tables of shape `(size, columns)`: of real numbers, strings or objects. Complex numbers
-        are two tables, structures one or more for each field.
+        Tables of shape `(size, columns)` of real numbers, strings or objects. Complex numbers give
+        two tables, and structures give at least one table for each field.
     """
     if outputs.dtype.names is not None:
         return [part for name in outputs.dtype.names for part in split_by_kind(outputs[name])]
@@ -90,12 +92,12 @@ def split_by_kind(outputs: Array) -> list[Array]:
         return [*split_by_kind(outputs.real), *split_by_kind(outputs.imag)]
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
-    # Not -1: rows may be empty.
+    # Not -1, because rows may be empty.
     return [outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:])))]
 
 
 def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
-    """Return a mask of equal entries of two arrays, NaN equal to NaN.
+    """Return a mask of the equal entries of two arrays; NaN equals NaN.
 
     All entries are False if the arrays cannot be compared.
     """
@@ -105,7 +107,7 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
             same = same | (np.asarray(first != first) & np.asarray(second != second))
         same = same.astype(np.bool_, copy=False)
     except Exception:
-        # Objects answer as they please: arrays entry by entry, some not at all.
+        # Comparisons of objects may return arrays entry by entry, or fail.
         ends = (np.broadcast_to(own, first.shape).ravel() for own in (first, second))
         own, other = map(encode_rows, ends)
         if own is None or other is None:
@@ -115,15 +117,16 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
 
 
 def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
-    """Make rank scores and codes by which the order of rows can be tested.
+    """Make rank scores and codes that test the order of the rows.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
 
     Returns:
-        For at most `MOST_COLUMNS` columns the rank of each row, as a share of the rows (ties have
-        the mean of theirs; of what has no order, 1 for the commonest value and 0 for others); and
-        a number for each row, the same where these columns are.
+        Two values. The first has, for at most `MOST_COLUMNS` columns, the rank of each row as a
+        share of the rows. Ties have their mean rank. Values without an order get 1 for the
+        commonest value and 0 for others. The second is a number for each row, which is equal for
+        rows that are equal in these columns.
     """
     columns = [
         table[:, place]
@@ -145,24 +148,24 @@ def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.N
 
 
 def few_columns(outputs: Array | Held) -> Array:
-    """Return the compared columns of held outputs as an array; return an array unchanged."""
+    """Return a few columns of held outputs as an array; return an array unchanged."""
     if not isinstance(outputs, Held):
         return outputs
     return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
 
 
 def _spread_columns(columns: int) -> list[int]:
-    """Choose at most `MOST_COLUMNS` places, the first and the last among them."""
+    """Choose at most `MOST_COLUMNS` columns, including the first and the last one."""
     few = min(columns, MOST_COLUMNS)
     return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
 
 
 def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
-    """Describe what is constant in the pilot outputs, and outputs that the sides do not share.
+    """Describe constants in the pilot outputs, and outputs that the two sides do not share.
 
     Args:
         sides: pilot outputs on x and on x', shape `(size, ...)`.
-        pair: the two inputs as the attack knows them.
+        pair: the two inputs in the form that the attack uses.
         claim: epsilon of the claim for the pair, a curve, or None.
         delta: delta of the claim.
     """
@@ -173,7 +176,7 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
     if len(parts[0]) != len(parts[1]):
         return PilotFacts()
     tables = list(zip(*parts, strict=True))
-    # Most columns are dismissed by their first two rows.
+    # The first two rows exclude most columns.
     firsts = [[table[:1] for table in both] for both in tables]
     is_constant = all(map(_are_equal, tables, [first[:1] * 2 for first in firsts]))
     if is_constant and _have_one_form(sides):
@@ -187,7 +190,7 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
 
 
 def describe_constant(size: int, output: Any) -> str:
-    """Return the sentence that all pilot outputs on both sides, `size` each, were this one."""
+    """Return the sentence that all pilot outputs, `size` on each side, were this one output."""
     return (
         f"all {size:,} pilot outputs per side were {_show_output(output)} (is the noise "
         "missing, a seed fixed, or does this pair never show it?)"
@@ -195,7 +198,7 @@ def describe_constant(size: int, output: Any) -> str:
 
 
 def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
-    """Return True if all rows of each table equal its row."""
+    """Return True if all rows of each table equal the given row of that table."""
     return all(
         table.shape[1:] == row.shape[1:]
         and bool(entries_equal(table[:2], np.broadcast_to(row, table[:2].shape)).all())
@@ -205,18 +208,18 @@ def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
 
 
 def _have_one_form(sides: tuple[Array, Array]) -> bool:
-    """Return True if equal outputs are also written alike: True and 1 are equal."""
+    """Return True if equal outputs also have equal text, unlike the equal values True and 1."""
     if all(side.dtype != object for side in sides):
         return True
     try:
         return len({repr(output) for side in sides for output in side}) == 1
     except Exception:
-        # Objects that are not written have the form of their type.
+        # Objects without a text are compared by their type.
         return len({type(output) for side in sides for output in side}) == 1
 
 
 def _show_output(output: Any) -> str:
-    """Show one output in few characters; a single number without brackets."""
+    """Show one output in a few characters; a single number is shown without brackets."""
     value = output.tolist() if isinstance(output, (np.ndarray, np.generic)) else output
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -227,9 +230,10 @@ def _show_output(output: Any) -> str:
 
 
 def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
-    """Return True if two constants on the two sides exclude the claim, but for a chance of e^-25.
+    """Return True if two different constants on the two sides exclude the claim.
 
-    The test "the output is that of x'" would have smaller errors than the claim allows.
+    The test "the output is the constant of x'" would then have smaller errors than the claim
+    allows. The error probability is e^-25.
     """
     if claim is None:
         return False
@@ -240,7 +244,7 @@ def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
 
 
 def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool) -> tuple[str, ...]:
-    """List parts of the outputs that show no noise: constants that differ, or whose inputs do."""
+    """List parts of the outputs without noise: the constants, or their inputs, differ."""
     lines = []
     for name, place, values in _iterate_constant_parts(sides):
         if values[0] != values[1]:
@@ -256,13 +260,13 @@ def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool)
 def _iterate_constant_parts(
     sides: tuple[Array, Array],
 ) -> Iterator[tuple[str, int | None, tuple[str, str]]]:
-    """Yield name, number and values of the parts that are one value on each side."""
+    """Yield name, number and values of the parts that are constant on each side."""
     first, second = sides
     if all(side.dtype.names is None and side.dtype != object for side in sides):
         tables = [side.reshape(len(side), -1) for side in sides]
         if tables[0].shape[1] != tables[1].shape[1]:
             return
-        # A column whose first two rows differ is no constant.
+        # A column with different first two rows is not constant.
         columns = np.flatnonzero(
             np.logical_and(*(entries_equal(table[0], table[1]) for table in tables))
         )
@@ -283,7 +287,7 @@ def _iterate_constant_parts(
 
 
 def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
-    """Return True if the inputs are arrays of the form of an output and differ in this entry."""
+    """Return True if the inputs are arrays of the shape of an output and differ in this entry."""
     sides = list_to_floats(pair.x), list_to_floats(pair.x_prime)
     inputs = [np.asarray(side) for side in sides if isinstance(side, np.ndarray)]
     size = math.prod(outputs.shape[1:])
@@ -293,12 +297,12 @@ def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
 
 
 def _have_nothing_in_common(sides: tuple[Array, Array]) -> bool:
-    """Return True if a column's ranges on the two sides are disjoint, or repeated values are."""
+    """Return True if a column has disjoint ranges on the two sides, or no common value."""
     if all(side.dtype.kind in "buif" for side in sides):
         tables = [side.reshape(len(side), -1) for side in sides]
         if tables[0].shape[1] != tables[1].shape[1] or tables[0].shape[1] == 0:
             return False
-        # NaN has no place in a range.
+        # NaN is not in any range.
         ends = [(table.min(axis=0), table.max(axis=0)) for table in tables]
         if bool(((ends[0][1] < ends[1][0]) | (ends[1][1] < ends[0][0])).any()):
             return True
@@ -312,12 +316,12 @@ def _have_nothing_in_common(sides: tuple[Array, Array]) -> bool:
         len(listed) <= _MAX_VALUE_SHARE * min(len(side), _MAX_COMPARED_OUTPUTS)
         for listed, side in zip(values, sides, strict=True)
     )
-    # Only now all of them: a value may be rare.
+    # All outputs are compared only now, because a common value may be rare.
     return few and _list_values(sides[0]).isdisjoint(_list_values(sides[1]))
 
 
 def _list_values(side: Array) -> set[Any]:
-    """Return the different outputs, as keys."""
+    """Return the set of different outputs, as keys."""
     if side.dtype.kind in "buif" and math.prod(side.shape[1:]) == 1:
         return set(np.unique(side).tolist())
     return set(map(_object_key, side.tolist()))
@@ -334,7 +338,7 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
     distinct, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)
     if distinct.dtype.kind == "f" and distinct.size > 1:
-        # What differs by rounding is one value: that may change with the call.
+        # Values that differ by rounding are one value, because rounding may change with the call.
         values = np.cumsum(
             np.append(
                 0, ~_entries_near(distinct[:-1], distinct[1:], rounding_of_format(distinct.dtype))
@@ -345,9 +349,10 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
 
 
 def rounding_of_format(format: np.dtype[Any]) -> float:
-    """Compute the relative difference that a repeated computation may show in its format.
+    """Compute the relative difference that repeating a computation may cause in a float format.
 
-    54 last places of float32, 8,192 of float64: as many as sums in another order show.
+    It is 54 units in the last place of float32, and 8,192 of float64. Sums in another order differ
+    by this much.
     """
     slack: float = float(np.finfo(format).eps) ** 0.75
     return slack
@@ -361,13 +366,13 @@ def _entries_near(first: Array, second: Array, slack: Any) -> npt.NDArray[np.boo
 
 
 def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bool_]:
-    """Return a mask of entries that differ by more than rounding.
+    """Return a mask of the entries that differ by more than rounding.
 
     Args:
         first: values of one kind.
-        second: as many.
-        slack: relative difference that is ignored, or one for each column. None is that of
-            `rounding_of_format`.
+        second: as many values.
+        slack: relative difference that is ignored, one number or one per column. None means the
+            value of `rounding_of_format`.
     """
     apart = ~entries_equal(first, second)
     if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():
@@ -379,7 +384,7 @@ def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bo
 
 
 def _object_key(value: Any) -> Any:
-    """Return a key for an object in a table: itself, "nan" for every NaN, a list's text."""
+    """Return a key for an object: the object, "nan" for every NaN, or a list's text."""
     try:
         hash(value)
         return "nan" if isinstance(value, float) and value != value else value
@@ -397,7 +402,7 @@ def _pair_codes(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> np
 
 
 def is_numbering(values: Array) -> bool:
-    """Return True if numbers are all different whole numbers of a narrow range, in any order.
+    """Return True if all numbers are different whole numbers in a narrow range, in any order.
 
     Example:
         >>> is_numbering(np.random.default_rng(1).permutation(100) + 5)
@@ -414,15 +419,16 @@ def is_numbering(values: Array) -> bool:
 
 
 def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> None:
-    """Raise an error if a column numbers the rows.
+    """Raise an error if a column contains row numbers.
 
     Args:
         rows: outputs of one side, shape `(size, ...)`.
-        name: what messages call them.
-        titles: what messages call their columns, where these have names.
+        name: name of the rows in messages.
+        titles: names of their columns in messages. Defaults to no names.
 
     Raises:
-        ValueError: if there is such a column, or a number with this property in all texts.
+        ValueError: if there is such a column, or if all texts contain such a number at one
+            place.
     """
     for place, values in list_columns(rows, titles):
         if is_numbering(values):
@@ -432,14 +438,14 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
-    """Raise an error if a column never falls on either side and one side follows the other.
+    """Raise an error if a column never falls on either side, and one side is later than the other.
 
     Args:
         sides: outputs on x and on x', each in the order in which they were recorded.
-        titles: what messages call their columns, where these have names.
+        titles: names of the columns in messages. Defaults to no names.
 
     Raises:
-        ValueError: if there is such a column, of 20 different values or more.
+        ValueError: if there is such a column with at least 20 different values.
     """
     columns = (dict(list_columns(side, titles)) for side in sides)
     first, second = columns
@@ -455,7 +461,7 @@ def _is_clock(own: Array, other: Array) -> bool:
         rises = all(bool((side[1:] >= side[:-1]).all()) for side in (own, other))
         apart = own[-1] < other[0] or other[-1] < own[0]
     except TypeError:
-        # Values of several kinds have no order.
+        # Values of different types have no order.
         return False
     return (
         rises and bool(apart) and len(np.unique(np.concatenate([own, other]))) >= _MIN_CLOCK_VALUES
@@ -484,7 +490,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
 
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield the values of all objects at a place or a key, if they are numbers or texts."""
+    """Yield the values at each place or key of all objects, if they are numbers or texts."""
     if all(isinstance(item, (str, bytes)) for item in items):
         yield from _list_written(items, "")
         return
@@ -503,12 +509,12 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
 
 
 def _list_written(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
-    """Yield the numbers that are written in all texts, from their start."""
+    """Yield the numbers at each place that occur in all texts, counted from the beginning."""
     if len(texts) < FEWEST_NUMBERED_ROWS:
         return
     decoded = (text.decode("latin-1") if isinstance(text, bytes) else text for text in texts)
     numbers_of_texts = [_NUMBER_PATTERN.findall(text)[:_MAX_NUMBERS_PER_TEXT] for text in decoded]
     for place in range(min(map(len, numbers_of_texts))):
-        # Longer numbers are no numbering, and no int64.
+        # Longer numbers are not row numbers, and do not fit in int64.
         if all(len(text[place]) <= 15 for text in numbers_of_texts):
             yield f"number {place}{of}", np.array([int(text[place]) for text in numbers_of_texts])

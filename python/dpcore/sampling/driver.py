@@ -1,8 +1,8 @@
-"""Driver of an audit's draws: runs of whole blocks, the workers that draw them, what comes back.
+"""Driver of an audit's draws: it cuts runs of blocks into shards and collects their results.
 
-A shard is a run of whole blocks on both sides. Its answer is a few sums, so that it does not matter
-who draws it, in which order shards come back, or how long they are: the counts are those of the
-blocks. Shards are as long as suits the workers, by the time that earlier ones took.
+A shard is a run of whole blocks on both sides, which one worker draws. Its result is a few sums. So
+the counts do not depend on the worker, on the order in which shards return, or on their lengths.
+The lengths of shards are chosen by the time that earlier shards took.
 """
 
 from __future__ import annotations
@@ -37,45 +37,46 @@ from .workers import LostError, Workers, workers_of
 Range = tuple[int, int]
 """First trial and end of a run of trials."""
 Edge = list[Any]
-"""A block by which a changed mechanism is recognized: its number and, for each side, hits, NaN and
-a digest. Lists, as in JSON."""
+"""Block by which a changed mechanism is recognized: its number and, for each side, hits, NaN and a
+digest. It is made of lists, as in JSON."""
 
 SHORT_SHARD_SECONDS: Final = 0.5
-"""Time of a shard in this process, and of the shortest one that travels: Ctrl-C waits for it."""
+"""Time of a shard in this process, and of the shortest shard sent elsewhere. Ctrl-C waits for
+it."""
 _LONG_SHARD_SECONDS: Final = 30.0
 _SHARDS_PER_WORKER: Final = 4
-"""A shard is this share of a worker's part of what is left: the last ones are short."""
+"""The rest of a worker's trials is divided by this number, so that the last shards are short."""
 _SECONDS_PER_RESULT: Final = 0.001
-"""Time of the driver for a shard that comes back. Shards shorter than this times the number of
-workers leave workers idle."""
+"""Time of the driver for one returned shard. If shards are shorter than this times the number of
+workers, workers wait."""
 _MAX_GROWTH: Final = 32
-"""A shard has at most so many times the blocks of the longest one that was timed."""
+"""Largest ratio of a shard's length to the longest timed shard."""
 _PACE_WEIGHT: Final = 0.5
-"""Weight of the latest shard in the time of a trial."""
+"""Weight of the latest shard in the estimated time of a trial."""
 _MAX_KEPT_RESULTS: Final = 64
-"""Results of blocks that a worker keeps before it adds them up."""
+"""Number of block results that a worker keeps before it adds them up."""
 _MAX_LOSSES: Final = 3
-"""Times that a single block may be lost with its worker."""
+"""Number of times that a single block may be lost with its worker."""
 _COMPARED_ROWS: Final = 2**12
 _COMPARED_ANSWERS: Final = 2
 _COMPARED_BLOCK_NUMBER: Final = 2**21
-"""Outputs, and the block that has them, by which the bits of two machines are compared."""
+"""Number of outputs, and the number of their block, for comparing the bits of two machines."""
 _SHORT_CALLS = 5
-"""The purpose of calls that are only compared with each other."""
+"""Purpose number of calls that are only compared with each other."""
 
 
 class Task(NamedTuple):
     """Shard to be drawn.
 
     Args:
-        purpose: of the draws.
+        purpose: purpose of the draws.
         first: first trial.
-        end: end of the trials; both are edges of blocks, but for the ends of the whole run.
+        end: end of the trials. Both are edges of blocks, except at the ends of the whole run.
         origin: first trial of the whole run.
-        last: end of the whole run: a callable's last block is as short as that makes it.
-        needed: rows of a block on x and on x' that recognize it, see `Replays.needed`.
-        zeros: bits with which the digests that are kept begin, see `Replays`.
-        losses: times that it was lost with its worker.
+        last: end of the whole run, which may shorten a callable's last block.
+        needed: numbers of rows on x and on x' that identify a block, see `Replays.needed`.
+        zeros: number of leading zero bits of the digests that are kept, see `Replays`.
+        losses: number of times that the shard was lost with its worker.
     """
 
     purpose: int
@@ -89,11 +90,11 @@ class Task(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Calls of one block whose marks are followed from block to block.
+    """Calls of one block that are compared with earlier blocks one by one.
 
     Args:
-        number: of the block.
-        turns: for x and for x', 0 if the side was the first of the two, else 1.
+        number: number of the block.
+        turns: for x and for x', 0 if the side was drawn first, else 1.
         marks: digests by which repeated outputs are recognized.
     """
 
@@ -104,20 +105,20 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Shard:
-    """Answer of a worker: what is known of a run of blocks.
+    """Result of a worker for a run of blocks.
 
     Args:
         first: first trial.
         end: end of the trials.
-        sides: results of the work on x and on x'; where they are not added up, lists of them.
-        steps: marks of blocks that are followed one by one.
+        sides: results of the work on x and on x', as sums or as lists of results.
+        steps: marks of blocks that are compared one by one.
         digests: digest, side and number of the other blocks, as far as they are kept.
-        calls: that were made.
-        same: sides, and what all rows of a call on them share, where they do.
-        made: outputs that were made.
-        seconds: that it took.
-        edges: of the first and the last block its number and, for each side, hits, NaN and a
-            digest of some outputs; empty if the work is not a count of an event in outputs.
+        calls: number of calls.
+        same: side and constant columns of each call in which columns were equal in all rows.
+        made: number of outputs made.
+        seconds: time that the shard took.
+        edges: for the first and the last block, its number and, for each side, hits, NaN and a
+            digest of some outputs. Empty if the work is not a count of an event in outputs.
     """
 
     first: int
@@ -135,10 +136,10 @@ class Shard:
 def unite_ranges(
     first: tuple[Range, ...], second: tuple[Range, ...], name: str = "trials of the second audit"
 ) -> tuple[Range, ...]:
-    """Join adjacent ranges of trials; return disjoint ranges in order.
+    """Join adjacent ranges of trials; return disjoint ranges in increasing order.
 
     Raises:
-        ValueError: if some trials are in both.
+        ValueError: if some trials are in both ranges.
     """
     joined: list[Range] = []
     for start, stop in sorted(first + second):
@@ -153,10 +154,10 @@ def unite_ranges(
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Set of trials that were counted so far, with the counts of just these.
+    """Set of trials that were counted so far, with their counts.
 
     Args:
-        ranges: of trials, disjoint and in order.
+        ranges: ranges of trials, disjoint and in increasing order.
         sides: counts on x and on x'.
     """
 
@@ -164,27 +165,27 @@ class Done:
     sides: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
 
     def plus(self, shard: Shard) -> Done:
-        """Return what is done with a shard that came back."""
+        """Return the finished trials together with a returned shard."""
         return self.joined(Done(((shard.first, shard.end),), shard.sides))
 
     def joined(self, other: Done) -> Done:
-        """Return what is done in two parts of a run."""
+        """Return the finished trials of two parts of a run together."""
         ranges = unite_ranges(self.ranges, other.ranges, "trials of a part")
         own_side, other_side = (a + b for a, b in zip(self.sides, other.sides, strict=True))
         return Done(ranges, (own_side, other_side))
 
     @property
     def counts(self) -> list[Any]:
-        """Hits and NaN on both sides."""
+        """Numbers of hits and NaN on both sides."""
         return [(side.hits, side.nan) for side in self.sides]
 
     @property
     def trials(self) -> int:
-        """Trials on each side."""
+        """Number of trials per side."""
         return sum(stop - start for start, stop in self.ranges)
 
     def left(self, start: int, stop: int) -> list[Range]:
-        """List the trials of a run that are not done."""
+        """List the ranges of trials of a run that are not finished."""
         edges = [start, *(edge for pair in self.ranges for edge in pair), stop]
         gaps = zip(edges[::2], edges[1::2], strict=True)
         return [(max(start, a), min(stop, b)) for a, b in gaps if max(start, a) < min(stop, b)]
@@ -192,12 +193,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Work on a native mechanism: votes counted by the compiled core, without making outputs.
+    """Work on a native mechanism: the compiled core counts votes without making outputs.
 
     Args:
         ballot: the vote.
-        route: how it is counted.
-        threads: of one task.
+        route: the way of counting.
+        threads: number of threads of one task.
     """
 
     ballot: Ballot
@@ -217,14 +218,14 @@ class Votes:
 
 
 def keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
-    """Return the outputs: the work of draws that an attack learns from."""
+    """Return the outputs unchanged: the work for draws that an attack is fitted on."""
     return outputs
 
 
 def digest_bits(draws: Any) -> str:
-    """Return a digest of some outputs, by which two machines are compared; or an empty one.
+    """Return a digest of some outputs, by which two machines are compared.
 
-    Of the compiled core, and of draws that the seed does not repeat, there is none.
+    It is empty for the compiled core, and for draws that the seed does not repeat.
     """
     if draws.native or not draws.same_bits:
         return ""
@@ -240,7 +241,7 @@ def digest_bits(draws: Any) -> str:
 
 
 def list_places(task: Task, block: int) -> list[Place]:
-    """List the blocks, and parts of blocks, that make up the trials of a task."""
+    """List the blocks, and parts of blocks, that contain the trials of a task."""
     last = task.last if task.purpose == COUNT else task.end
     places, start = [], task.first
     while start < task.end:
@@ -253,11 +254,11 @@ def list_places(task: Task, block: int) -> list[Place]:
 
 
 def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
-    """Draw the blocks of a shard and do the work on each: the task of a thread or a process.
+    """Draw the blocks of a shard and do the work on each block, in a thread or a process.
 
     Args:
-        draws: what draws one block.
-        work: what is done with its outputs: (outputs, first trial) -> result. If it has a method
+        draws: object that draws one block.
+        work: function of the outputs and the first trial that returns a result. If it has a method
             `join`, which adds up a list of results, the shard has one result per side.
         task: the shard.
     """
@@ -268,7 +269,7 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
         shard.made = 2 * (task.end - task.first)
     else:
         shard = Shard(task.first, task.end, ([], []))
-        # What is only counted need not leave the device.
+        # Outputs that are only counted may stay on the device.
         held = task.purpose == COUNT and isinstance(work, TallyRows)
         join = getattr(work, "join", None)
         with torch_threads(draws.mechanism):
@@ -283,12 +284,12 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
 
 
 def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, shard: Shard) -> None:
-    """Draw a block on both sides and add what is seen of it to the shard."""
+    """Draw a block on both sides and add its results to the shard."""
     turns, marks = [0, 0], [replay.NO_MARK, replay.NO_MARK]
     parts: list[list[Any]] = [[], []]
     marked = not draws.native and place.first == 0
     for turn, (side, outputs) in enumerate(draws.draw_both(task.purpose, place, held)):
-        # Before the next call, which may fill the same buffer again.
+        # The outputs are used before the next call, which may fill the same buffer.
         turns[side] = turn
         if marked:
             marks[side] = replay.mark_of(outputs, task.needed[side], task.purpose != COUNT)
@@ -318,32 +319,32 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
 
 @dataclass
 class Pace:
-    """Time that a trial takes, by the shards so far; it only says how long shards are.
+    """Time per trial, estimated from earlier shards. It is used only for the lengths of shards.
 
     Args:
-        seconds: of one worker for a trial on both sides; 0 before any shard was timed.
-        longest: most trials in a shard that was timed.
+        seconds: time of one worker for a trial on both sides; 0 before a shard was timed.
+        longest: largest number of trials in a timed shard.
     """
 
     seconds: float = 0.0
     longest: int = 0
 
     def see(self, shard: Shard) -> None:
-        """Record a shard that came back."""
+        """Record a shard that was returned."""
         trials = shard.end - shard.first
-        # The first one also warms up.
+        # The first shard includes the warm-up.
         weight = _PACE_WEIGHT if self.longest > 0 else 1.0
         self.seconds += weight * (shard.seconds / trials - self.seconds)
         self.longest = max(self.longest, trials)
 
     def shard_trials(self, left: int, workers: int, block: int, travels: bool) -> int:
-        """Compute the trials of the next shard, whole blocks.
+        """Compute the number of trials of the next shard, in whole blocks.
 
         Args:
-            left: trials that have not begun.
-            workers: how many there are.
-            block: trials in a block.
-            travels: False for workers in this process, whose shards are short.
+            left: number of trials that have not begun.
+            workers: number of workers.
+            block: number of trials in a block.
+            travels: False for workers in this process, which get short shards.
         """
         if self.seconds <= 0.0 or self.longest == 0:
             return block
@@ -360,21 +361,21 @@ class Pace:
 
 @dataclass
 class Source:
-    """Draws on both sides of a pair, and the threads or executor that make them.
+    """Draws on both sides of a pair, and the threads or the executor that make them.
 
     Args:
-        draws: what draws one block.
-        threads: workers of this process; with an executor that does not say how many workers it
-            has, their number.
-        end: where the run of counted trials ends: a callable's last block is as short as that
-            makes it, so that a slow mechanism makes no outputs that are not counted.
-        executor: draws the shards instead of the source's own threads.
-        route: how native votes are counted.
-        start: where the run of counted trials begins.
-        course: records all that is drawn.
-        pace: time that a trial takes.
-        replays: what earlier calls returned.
-        worker_count: workers that draw at present.
+        draws: object that draws one block.
+        threads: number of threads of this process; for an executor of unknown size, its number of
+            workers.
+        end: end of the run of counted trials. A callable's last block ends there too, so that a
+            slow mechanism makes no outputs that are not counted.
+        executor: executor that draws the shards. Defaults to this process's threads.
+        route: the way in which native votes are counted.
+        start: first trial of the run of counted trials.
+        course: record of the steps and of all outputs drawn.
+        pace: estimated time per trial.
+        replays: digests of the outputs of earlier calls.
+        worker_count: number of workers that draw at present.
     """
 
     draws: NativeDraws | CallableDraws
@@ -393,7 +394,7 @@ class Source:
 
     @property
     def block(self) -> int:
-        """Trials in a block."""
+        """Number of trials in a block."""
         return self.draws.block
 
     @property
@@ -403,7 +404,7 @@ class Source:
 
     @property
     def elements(self) -> int:
-        """Numbers in one output."""
+        """Number of entries in one output."""
         return math.prod(self.shape)
 
     @property
@@ -417,21 +418,22 @@ class Source:
         return way
 
     def task(self, purpose: int, first: int, end: int) -> Task:
-        """Make the task that draws the trials [first, end)."""
+        """Make a task that draws the trials [first, end)."""
         run = (self.start, self.end) if purpose == COUNT else (0, end)
         needed = self.replays.needed(purpose, 0), self.replays.needed(purpose, 1)
         return Task(purpose, first, end, *run, needed, self.replays.zeros)
 
     def run(self, work: Any, purpose: int, todo: Sequence[Range]) -> Iterator[Shard]:
-        """Do the work on the blocks of some runs of trials; yield each shard as it comes back.
+        """Do the work on the blocks of some runs of trials; yield each shard when it is returned.
 
         Args:
-            work: see `draw_shard`.
-            purpose: of the draws.
-            todo: runs of trials, which begin at edges of blocks.
+            work: work on each block, see `draw_shard`.
+            purpose: purpose of the draws.
+            todo: runs of trials, which begin at the edges of blocks.
 
         Raises:
-            ValueError: if a block repeats an earlier one, or a call one value in all its rows.
+            ValueError: if a block repeats an earlier block, or if all rows of a call have one
+                value.
         """
         block, first = self.block, self.start // self.block if purpose == COUNT else 0
         self._waiting.clear()
@@ -442,17 +444,18 @@ class Source:
                 start // block, min(-(-stop // block), first + replay.MOST_FOLLOWED)
             )
         )
-        # Votes have threads of their own.
+        # Votes use their own threads.
         alone = self.executor is None and isinstance(work, Votes)
         threads = 1 if alone else self.threads
         with workers_of(self.executor, threads, digest_bits) as workers:
             yield from run_shards(self, workers, work, purpose, todo)
 
     def check(self, purpose: int, shard: Shard) -> None:
-        """Compare the calls of a shard with all calls before; raise an error if one repeats one."""
+        """Compare the calls of a shard with all earlier calls; raise an error on a repetition."""
         self.course.drew(shard.made)
         for digest, side, number in (*shard.digests, *self._list_followed_digests(purpose, shard)):
-            # On arrival: a run file that has the counts of a block has its digest, too.
+            # This is done on arrival, so that a run file has the digest of every block that it
+            # counts.
             here = (purpose, side, number)
             self._refuse_replay(self.replays.earlier_digest(digest, here), here)
         self._waiting.update((step.number, step) for step in shard.steps)
@@ -463,7 +466,7 @@ class Source:
             self._calls.see(shard.calls, shard.same)
 
     def list_digests(self, ranges: tuple[Range, ...]) -> tuple[str, ...]:
-        """List the digests of blocks in some ranges of trials: others were drawn ahead."""
+        """List the digests of blocks in some ranges of trials, without blocks drawn ahead."""
         return tuple(
             digest.hex()
             for start, stop in ranges
@@ -474,7 +477,7 @@ class Source:
     def _list_followed_digests(
         self, purpose: int, shard: Shard
     ) -> Iterator[tuple[bytes, int, int]]:
-        """Yield the digests of counted blocks whose marks are followed in order."""
+        """Yield the digests of counted blocks that are compared one by one."""
         for step in shard.steps if purpose == COUNT else ():
             for side in sorted((0, 1), key=step.turns.__getitem__):
                 digest = step.marks[side].digest(self.replays.needed(COUNT, side))
@@ -493,13 +496,14 @@ class Source:
             raise replay.make_replay_error(self.name, there, here, seeded_by)
 
     def doubts(self) -> tuple[str, ...]:
-        """List evidence of a few short calls against independent rows; native draws need none.
+        """List evidence against independent rows from a few short calls; native draws need none.
 
         Raises:
-            ValueError: if one output stands in all rows of a call, another in those of another.
+            ValueError: if all rows of one call have one output, and all rows of another call have
+                another output.
         """
         draws = self.draws
-        # Where each output has a call of its own, no call is shared.
+        # If each output has its own call, rows cannot share a call.
         if isinstance(draws, NativeDraws) or one_by_one(draws.mechanism):
             return ()
 
@@ -533,7 +537,7 @@ class Source:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return both sides of a pilot in the form in which an attack is fitted.
 
-        Where rows of several shapes are among them, all outputs are objects from here on.
+        If the rows have several shapes, all outputs are objects from here on.
         """
         draws, sides = self.draws, (outputs, outputs_prime)
         is_alike = (
@@ -548,7 +552,7 @@ class Source:
     def counted(
         self, event: Event, purpose: int, todo: Sequence[Range], watches: tuple[Watch, ...] = ()
     ) -> Iterator[Shard]:
-        """Count an event on x and on x'; yield each shard, whose sides are tallies.
+        """Count an event on x and on x'; yield each shard, which has counts for each side.
 
         A native vote is counted without making outputs.
         """
@@ -575,7 +579,7 @@ class Source:
 def _cut_shards(
     source: Source, workers: Workers, purpose: int, todo: Sequence[Range]
 ) -> Iterator[Task]:
-    """Yield the shards of some runs of trials, each as long as suits when it is asked for."""
+    """Yield the shards of some runs of trials; each length is chosen when the shard is needed."""
     left = sum(stop - start for start, stop in todo)
     for start, stop in todo:
         while start < stop:
@@ -588,10 +592,11 @@ def _cut_shards(
 def run_shards(
     source: Source, workers: Workers, work: Any, purpose: int, todo: Sequence[Range]
 ) -> Iterator[Shard]:
-    """Hand out the shards of some runs of trials; yield what comes back, checked, in any order.
+    """Hand out the shards of some runs of trials; yield the checked results in any order.
 
-    Two shards a worker are under way, and one until the first is timed. One that is lost with its
-    worker is handed out again, in halves; a single block that was lost three times is an error.
+    Two shards per worker are handed out at a time, and only one until the first shard is timed. If
+    a shard is lost with its worker, it is handed out again in two halves. A single block that was
+    lost three times raises an error.
     """
     new, again = _cut_shards(source, workers, purpose, todo), deque[Task]()
     flying: dict[Any, Task] = {}
@@ -617,13 +622,13 @@ def run_shards(
                     again.extend(_split_lost_task(task, source, error))
                     continue
                 if shard is None:
-                    # A worker that does not know the mechanism yet.
+                    # The worker does not have the mechanism yet.
                     again.appendleft(task)
                     continue
                 source.pace.see(shard)
                 source.worker_count = workers.count
                 source.check(purpose, shard)
-                # Before the next of many results: their workers have nothing to do.
+                # New shards are handed out before the next result, so that no worker waits.
                 if workers.travels:
                     hand_out()
                 yield shard
@@ -632,7 +637,7 @@ def run_shards(
 
 
 def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]:
-    """Return the halves of a lost shard; a single block again, unless it was lost three times."""
+    """Return the halves of a lost shard, or a single block again unless it was lost three times."""
     blocks = -(-task.end // source.block) - task.first // source.block
     if blocks > 1:
         middle = (task.first // source.block + blocks // 2) * source.block

@@ -1,9 +1,10 @@
-"""Detection of repeated outputs: the digest of a block, and when a repetition excludes chance.
+"""Detection of repeated outputs by digests of blocks, if a repetition is not due to chance.
 
-Two blocks of r independent rows are equal with probability s^r, where s, the chance that two rows
-are equal, is the exponential of minus the collision entropy: a word that is kept with probability
-.99 has s = .98, and two blocks of a hundred such rows are often equal. How large s can be is read
-off pairs of pilot rows; an equal pair among B blocks is an error where B^2 s^r / 2 < 2^-40.
+Two blocks of r independent rows are equal with probability s^r, where s is the probability that two
+rows are equal. The collision entropy of a row is -ln s. For example, a word that is kept with
+probability .99 has s = .98, and two blocks of a hundred such rows are often equal. An upper limit
+of s is computed from pairs of pilot rows. An equal pair among B blocks is an error if B^2
+s^r / 2 < 2^-40.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ from ..events.event import Held, move_to_host
 from ..streams import COUNT
 
 _CHANCE_EXPONENT: Final = 40.0 * math.log(2.0)
-"""Minus the logarithm of a probability that is not called chance any more."""
+"""Minus the logarithm of the probability below which chance is excluded."""
 _ENTROPY_LIMIT_LEVEL: Final = 1e-6
-"""Probability that the limit of s does not hold."""
+"""Error probability of the limit of s."""
 _MARKED_ROW_NUMBERS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
-"""Calls of different sizes are compared by their first rows; these numbers of rows are marked."""
+"""Numbers of first rows that have a digest, so that calls of different sizes can be compared."""
 _LOG_BLOCK_NUMBER: Final = 20.0 * math.log(2.0)
-"""Logarithm of the number of blocks for which marks are long enough."""
+"""Logarithm of the number of blocks for which the marked rows are sufficient."""
 MOST_FOLLOWED: Final = 2**12
-"""Blocks for each purpose that are compared one by one, and in runs. Of the later ones only a
-digest is kept, of some."""
+"""Number of blocks per purpose that are compared one by one, and in runs. For later blocks only
+some digests are kept."""
 _MAX_KEPT_DIGESTS: Final = 2**16
-"""Digests of counted blocks that are kept: all, and from then on those with enough zero bits in
-front, so that equal blocks are kept or dropped together."""
+"""Number of digests of counted blocks that are kept. If there are more, only digests with enough
+leading zero bits are kept, so that equal blocks are kept or dropped together."""
 _PILOT_ROWS: Final = 2**15
-"""Rows of a pilot block in which pairs are compared: limits of s need no more."""
+"""Number of rows of a pilot block in which pairs are compared; the limits of s need no more."""
 _MAX_ROW_BYTES: Final = 64
-"""Bytes beyond which a row is made one number."""
+"""Largest number of bytes of a row. A longer row is replaced by one number."""
 _MAX_FOLLOWED_RUNS: Final = 4
-"""Runs of equal blocks that are followed at once."""
+"""Number of runs of equal blocks that are followed at the same time."""
 
 _CALL_ORDER_SIDE: Final = 2
-"""In the place of the side: blocks numbered in the order of calls on both sides."""
+"""Number used in the place of the side, for blocks numbered in the order of calls."""
 
 Where = tuple[int, int, int]
 """Purpose, side and number of a block."""
 
 
 class Collisions(NamedTuple):
-    """Disjoint pairs of rows, and how many of them were equal."""
+    """Number of disjoint pairs of rows, and number of these pairs that were equal."""
 
     pairs: int = 0
     equal: int = 0
@@ -74,7 +75,7 @@ def _entropy_bound(pairs: int, equal: int) -> float:
 
 
 def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
-    """Return True if B^2 s^r / 2 < 2^-40 for rows of an entropy of at least -ln s.
+    """Return True if B^2 s^r / 2 < 2^-40, where -ln s is at least the given entropy.
 
     For one block the condition is s^r < 2^-40.
     """
@@ -86,9 +87,9 @@ class Mark(NamedTuple):
     """Digests by which the outputs of a call are recognized if they are repeated.
 
     Args:
-        rows: in the call.
-        digests: of its first rows, by their number, which increases.
-        collisions: among its rows, or none but for pilot draws.
+        rows: number of rows in the call.
+        digests: digests of the first rows, by their number, in increasing order.
+        collisions: equal pairs among the rows of pilot draws; empty for other draws.
     """
 
     rows: int
@@ -96,21 +97,21 @@ class Mark(NamedTuple):
     collisions: Collisions
 
     def digest(self, needed: float) -> bytes | None:
-        """Return the digest that excludes chance by itself, or None.
+        """Return the digest that alone excludes chance, or None if there is no such digest.
 
         Args:
-            needed: rows that do, see `Replays.needed`.
+            needed: number of rows that excludes chance, see `Replays.needed`.
         """
         rows = max(self.digests, default=0)
         return self.digests[rows] if rows >= needed > 0.0 else None
 
 
 NO_MARK: Final = Mark(0, {}, Collisions())
-"""Mark of a call of which nothing is known."""
+"""Mark of a call without any information."""
 
 
 def begins_with_zeros(digest: bytes, zeros: int) -> bool:
-    """Return True if so many bits of a digest, from the first one, are zero."""
+    """Return True if the first `zeros` bits of a digest are zero."""
     return int.from_bytes(digest[:8], "big") >> (64 - zeros) == 0
 
 
@@ -118,9 +119,9 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     """Make the mark of one call's outputs.
 
     Args:
-        outputs: shape `(size, ...)`, any type.
-        needed: rows that are enough to exclude chance: more of them are not looked at.
-        pilot: count equal pairs of rows too.
+        outputs: outputs of shape `(size, ...)` and any type.
+        needed: number of rows that excludes chance; further rows are not used.
+        pilot: True to count equal pairs of rows too.
     """
     size = len(outputs)
     rungs = list(_iterate_prefix_sizes(size, needed))
@@ -138,7 +139,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
 
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
-    """Yield how many first rows to mark, ever more, up to what suffices, or all rows."""
+    """Yield increasing numbers of first rows to mark, up to the sufficient number or all rows."""
     for rung in (*_MARKED_ROW_NUMBERS, size):
         if needed <= 0.0 or size == 0:
             return
@@ -155,19 +156,19 @@ def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
 
 
 def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Encode outputs as rows of bytes that are equal if and (almost) only if the outputs are.
+    """Encode outputs as rows of bytes, which are equal if and (almost) only if the outputs are.
 
     Args:
-        outputs: shape `(size, ...)`, any type.
+        outputs: outputs of shape `(size, ...)` and any type.
 
     Returns:
-        Shape `(size, width)`, 8 for what is wide; NaN is equal to itself, and 0.0 not to -0.0.
-        None for objects that cannot be pickled. The width does not depend on the lengths of
-        strings.
+        Bytes of shape `(size, width)`; the width is 8 for wide rows. NaN equals NaN, and 0.0
+        differs from -0.0. None for objects that cannot be pickled. The width does not depend on the
+        lengths of strings.
     """
     size, entries = len(outputs), math.prod(outputs.shape[1:])
     if outputs.dtype.names is not None:
-        # Field by field: what pads a structure is anything.
+        # Field by field, because the padding bytes of a structure are arbitrary.
         parts = [encode_rows(outputs[name]) for name in outputs.dtype.names]
         encoded = [part for part in parts if part is not None]
         return np.hstack(encoded) if encoded and len(encoded) == len(parts) else None
@@ -183,12 +184,12 @@ def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Compute a number of 64 bits for every row of words.
+    """Compute a 64-bit number for every row of words.
 
     It takes a fifth of the time of a hash of all bytes.
 
-    A product keeps no more bits of a word than lie above its lowest one, and numbers such as 1.0
-    have only high ones: these are mixed into the low ones first.
+    A product modulo 2^64 loses the high bits of a word, and numbers such as 1.0 have only high
+    bits. Therefore the high bits are first mixed into the low bits.
     """
     mixed = words >> np.uint64(32)
     mixed ^= words
@@ -198,14 +199,14 @@ def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @functools.lru_cache(maxsize=8)
 def _make_multipliers(width: int) -> npt.NDArray[np.uint64]:
-    """Make odd numbers, the same on every machine."""
+    """Make odd numbers, which are the same on every machine."""
     return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
 
 def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Compute a digest of every row of objects.
+    """Compute a digest of every row of objects, from their pickled bytes.
 
-    The digest is not of their text, which may leave out the difference.
+    The text of an object is not used, because it may leave out a difference.
     """
     try:
         rows = [
@@ -213,13 +214,13 @@ def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
             for row in outputs.tolist()
         ]
     except Exception:
-        # A user's class may raise anything; then nothing is known of its outputs.
+        # A user's class may raise any error; its outputs are then not compared.
         return None
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(outputs), 16)
 
 
 def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Compute a number of 64 bits for every string: a polynomial in its letters.
+    """Compute a 64-bit number for every string, as a polynomial in its letters.
 
     Trailing NULs are ignored.
     """
@@ -238,12 +239,13 @@ def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 class _RepeatedRun(NamedTuple):
-    """Consecutive blocks that are equal to as many earlier ones.
+    """Consecutive blocks that are equal to a run of earlier blocks.
 
     Args:
-        apart: how many blocks earlier, or 0 where those were for another purpose or side.
-        length: blocks.
-        rows: of the shortest.
+        apart: distance to the earlier blocks in numbers of blocks, or 0 if those were for another
+            purpose or side.
+        length: number of blocks.
+        rows: number of rows of the shortest block.
     """
 
     apart: int
@@ -252,10 +254,10 @@ class _RepeatedRun(NamedTuple):
 
     @property
     def independent(self) -> int:
-        """Rows in pairs of blocks, no two of which share a block.
+        """Number of rows in pairs of blocks that share no block.
 
-        A stream of period 1 makes all blocks equal to one another: of three equal blocks only one
-        pair is independent, and (sum of p^3)^r is more than s^2r.
+        A stream of period 1 makes all blocks equal. Only one pair among three equal blocks is
+        independent, and the probability (sum of p^3)^r of three equal blocks is more than s^2r.
         """
         if self.apart == 0 or self.length <= self.apart:
             return self.length * self.rows
@@ -266,10 +268,10 @@ class _RepeatedRun(NamedTuple):
 
 @dataclass
 class _BlockOrder:
-    """The blocks of one order, by number on either side or by call, and runs of equal ones.
+    """Blocks of one order, by number on either side or by call, and runs of equal blocks.
 
-    The first blocks are compared in the order in which they were drawn: of a few values, two equal
-    blocks may be chance where a run of them is not.
+    The first blocks are compared in the order in which they were drawn. If outputs have only a few
+    values, two equal blocks may be due to chance, while a run of equal blocks is not.
 
     Args:
         whole: digest of all outputs of a block.
@@ -291,8 +293,8 @@ class _BlockOrder:
 
         Args:
             here: the block.
-            mark: of its outputs.
-            entropies: lower limits on x, on x', and on both sides.
+            mark: mark of its outputs.
+            entropies: lower limits of the entropies on x, on x', and on both sides.
         """
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
@@ -307,7 +309,8 @@ class _BlockOrder:
         if whole is not None and self.whole.get(there) == whole:
             runs = self._follow(here, mark, runs)
         for place, run in runs.items():
-            # No pair of laws collides more often: sum p q <= sqrt(sum p^2 sum q^2).
+            # Two different distributions do not collide more often: sum p q <= sqrt(sum p^2 sum
+            # q^2).
             entropy = (entropies[here[1]] + entropies[place[1]]) / 2.0
             if is_collision_negligible(entropy, run.independent, self._blocks):
                 return place
@@ -325,13 +328,13 @@ class _BlockOrder:
         if whole is not None:
             self.whole[here] = whole
         for digest in mark.digests.values():
-            # The latest: a stream of period 1 then makes one long run.
+            # The latest block is stored, so that a stream of period 1 makes one long run.
             self.places[digest] = here
 
     def _follow(
         self, here: Where, mark: Mark, runs: dict[Where, _RepeatedRun]
     ) -> dict[Where, _RepeatedRun]:
-        """Find the runs of equal blocks that end with this one, by the block that it equals."""
+        """Find the runs of equal blocks that end with this block, by the block that it equals."""
         purpose, side, number = here
         last, before = self._runs.get((purpose, side), (-1, {}))
         for place, run in before.items() if last == number - 1 else ():
@@ -340,12 +343,12 @@ class _BlockOrder:
             if self.whole.get(following) == self.whole[here]:
                 runs[following] = run
                 if not self.block_of or (lag, following) not in self._used:
-                    # Of calls only pairs count of which no two share a block.
+                    # For calls, only pairs that share no block are counted.
                     rows = min(run.rows, mark.rows)
                     runs[following] = run._replace(length=run.length + 1, rows=rows)
                     self._used.add((lag, here))
             elif call is not None and call[1] != self.block_of[here][1]:
-                # Nothing follows from outputs on two inputs that differ.
+                # Outputs on two different inputs show no repetition if they differ.
                 runs[following] = run
         longest = sorted(runs, key=lambda place: -runs[place].length)[:_MAX_FOLLOWED_RUNS]
         self._runs[purpose, side] = (number, {place: runs[place] for place in longest})
@@ -354,7 +357,7 @@ class _BlockOrder:
 
 @dataclass
 class Replays:
-    """The marks of the blocks of an audit so far, in the order of numbers and in that of calls.
+    """Marks (digests) of an audit's blocks, in the order of numbers and in the order of calls.
 
     Blocks after the first ones are compared only by a digest.
     """
@@ -368,7 +371,7 @@ class Replays:
     _collisions: dict[int, Collisions] = field(default_factory=dict)
 
     def needed(self, purpose: int, side: int) -> float:
-        """Compute the rows of a block that exclude chance; return 0 if no number of rows does."""
+        """Compute the number of rows of a block that excludes chance; 0 if no number does."""
         if purpose != COUNT and side not in self._collisions:
             return math.inf
         entropy = self.collisions[side].entropy
@@ -376,7 +379,7 @@ class Replays:
 
     @property
     def collisions(self) -> tuple[Collisions, Collisions]:
-        """Equal pairs among the pilot's rows on x and on x'."""
+        """Numbers of pairs and of equal pairs among the pilot's rows on x and on x'."""
         first, second = (self._collisions.get(side, Collisions()) for side in (0, 1))
         return first, second
 
@@ -386,7 +389,7 @@ class Replays:
         digests: dict[bytes, tuple[int, int]],
         zeros: int,
     ) -> None:
-        """Take over what another process knew of this run."""
+        """Take over the state of another process for this run."""
         self._collisions = dict(enumerate(collisions))
         self.digests, self.zeros = dict(digests), zeros
 
@@ -395,8 +398,8 @@ class Replays:
 
         Args:
             here: the block.
-            mark: of its outputs.
-            turn: 0 if its side was the first of the two, else 1.
+            mark: mark of its outputs.
+            turn: 0 if its side was drawn first, else 1.
 
         Returns:
             The earlier block, or None.
@@ -405,14 +408,14 @@ class Replays:
         entropies = [pairs.entropy for pairs in self.collisions]
         entropies.append(min(entropies))
         block = self._numbers.find_earlier(here, mark, entropies)
-        # A stream that follows the order of calls makes runs only in this order.
+        # Only the order of calls shows a stream that repeats by call.
         call = (here[0], _CALL_ORDER_SIDE, 2 * here[2] + turn)
         self._calls.block_of[call] = here
         same = self._calls.find_earlier(call, mark, entropies)
         return block if block is not None or same is None else self._calls.block_of[same]
 
     def earlier_digest(self, digest: bytes, here: Where) -> Where | None:
-        """Find an earlier counted block of a digest that excludes chance, and keep the digest."""
+        """Find an earlier counted block with this digest, and keep the digest."""
         if not begins_with_zeros(digest, self.zeros):
             return None
         side, number = self.digests.setdefault(digest, here[1:])
@@ -428,7 +431,7 @@ class Replays:
         return None if there == here else there
 
     def _count_collisions(self, here: Where, mark: Mark) -> None:
-        """Count equal pairs of pilot rows; if calls have one row, two calls are a pair."""
+        """Count equal pairs of pilot rows; if calls have one row, two calls make a pair."""
         purpose, side, number = here
         pairs, whole = mark.collisions, mark.digests.get(mark.rows)
         if purpose != COUNT and mark.rows == 1 and number % 2:
@@ -437,14 +440,14 @@ class Replays:
                 pairs = Collisions(1, int(before == whole))
         counted = self._counted.get(here, Collisions())
         if pairs.pairs > counted.pairs:
-            # A block that was drawn before, in part, counts once.
+            # A block that was partly drawn before is counted once.
             self._counted[here] = pairs
             more = Collisions(pairs.pairs - counted.pairs, pairs.equal - counted.equal)
             self._collisions[side] = self._collisions.get(side, Collisions()).plus(more)
 
 
 SEEDED_BY: Final = "the rng it is given"
-"""Source that the randomness of outputs should have, unless a mechanism has a `seeded_by`."""
+"""Source that outputs should get their randomness from, unless `seeded_by` names another."""
 
 _PURPOSE_NAMES = ("pilot", "selection", "count", "sample")
 
@@ -452,7 +455,7 @@ _PURPOSE_NAMES = ("pilot", "selection", "count", "sample")
 def make_replay_error(
     name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
 ) -> ValueError:
-    """Make the error about a mechanism that returns the same outputs for two blocks."""
+    """Make the error for a mechanism that returns the same outputs for two blocks."""
     blocks = [
         f"{_PURPOSE_NAMES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)

@@ -1,39 +1,40 @@
 """Checks that rows are independent draws, which every certified bound assumes.
 
-No check can show that rows are independent. Each one reports only what chance excludes:
+No check can prove that rows are independent. A check reports only differences that are not due to
+chance:
 
-- *calls* (`same_rows`, `probe_calls`): one output for all rows of a call, another for all rows of
-  the next; and, on a few short calls of their own, columns that vary more between calls than
+- *calls* (`same_rows`, `probe_calls`): one output in all rows of a call, and another output in all
+  rows of the next call. On a few extra short calls: columns that vary more between calls than
   within them.
-- *neighbours* (`compare_neighbours`): rows that stand 1, 2, 3 ... apart in a call, against the
+- *neighbours* (`compare_neighbours`): rows at distance 1, 2, 3 ... in a call, compared with the
   mean and the variance over all orders of these rows.
-- *dispersion* (`dispersion_p_value`): hits of the event from sub-block to sub-block.
+- *dispersion* (`dispersion_p_value`): variation of the event's hits between sub-blocks.
 
-The short calls come before the first long one: an audit may make no more than three calls on a
-side, and a mistake in every row must be reported before an hour has passed.
+The short calls come before the first long call. An audit may make as few as three calls per side,
+and an error in every row must be reported at once, not after an hour.
 
-The budget: of audits with independent rows fewer than one in a million may be called invalid or
-end in an error here.
+Error budget: fewer than one audit in a million with independent rows may be called invalid or end
+in an error here.
 
-| check | how often by chance, at most |
+| check | largest probability of a false alarm |
 |---|---|
 | one output for a whole call, all calls | 1e-8 |
-| one output for a whole call, short calls: 1e-15 a column | 1e-10 |
+| one output for a whole call, short calls: 1e-15 per column | 1e-10 |
 | all short calls on one side equal, only of commands: 1e-11, 2 sides | 2e-11 |
 | columns from call to call: 4, p-value 1e-11 | 1e-8 |
 | neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
 | dispersion: p-value 1e-9, 25 hits and misses expected, all resolutions, 2 sides | 1e-7 |
 
-The last two are not the normal's tail or the chi-square's but what counts of 25 leave of it: 7
-standard deviations above a Poisson mean of 25 are 2e-9 (8: 2e-11), and a nominal 1e-9 of Pearson's
-statistic is about 3e-8 in only the finest resolution.
+The last two rows are not tails of the normal or the chi-square distribution. They are the tails
+that counts of about 25 have: 7 standard deviations above a Poisson mean of 25 have probability 2e-9
+(8: 2e-11), and a nominal 1e-9 of Pearson's statistic is about 3e-8 in the finest resolution.
 
-Independent rows of one call can be permuted. For scores v of n rows in a circle, centred, and a
-lag L below n/2, the sum of v_i v_(i+L) has over all permutations the mean -S2/(n - 1) and the
-variance (S2^2 - S4)/(n - 1) + (S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, S_k the sum of v^k
-(Wald and Wolfowitz, 1943, Annals of Mathematical Statistics 14, for L = 1; the pairs of any lag
-are n edges that meet every row twice, and no other property of them enters). The number of equal
-pairs is treated in the same way. No assumption is made about the law of a row, ties included.
+Independent rows of one call can be permuted. Take centred scores v of n rows in a circle, and a lag
+L below n/2. Over all permutations, the sum of v_i v_(i+L) has mean -S2/(n - 1) and variance
+(S2^2 - S4)/(n - 1) + (S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, where S_k is the sum of v^k
+(Wald and Wolfowitz, 1943, Annals of Mathematical Statistics 14, for L = 1; for every lag the pairs
+are n edges that meet every row twice, and the proof uses only this). The number of equal pairs is
+treated in the same way. Nothing is assumed about the distribution of a row, and ties are allowed.
 """
 
 from __future__ import annotations
@@ -58,43 +59,44 @@ from . import columns
 from .replay import encode_rows
 
 FEWEST: Final = 32
-"""Rows in a call from which two equal throughout, but different, exclude chance."""
+"""Least number of rows for which two constant but different calls exclude chance."""
 _EQUAL_CALLS_LEVEL: Final = 1e-8
 _FIRST_COMPARED_ROWS: Final = 64
-"""Rows that are compared before all of them are."""
+"""Number of rows that are compared first."""
 
 WAY_TO_DRAW: Final = (
     "draw the noise with size=(size, len(x)), or write a function of x and rng that returns one "
     "output and pass dpcore.repeat(function)"
 )
-"""Advice on drawing rows that do not share noise, unless a mechanism has a `way_to_draw`."""
+"""Advice on rows that share noise, unless a mechanism has its own `way_to_draw`."""
 
 _OTHER_SIZE: Final = 1 / 16
-"""Between calls of two sizes: even numbers of eight bits, summed in another order, differ less."""
+"""Relative difference that is ignored between calls of two sizes, which may sum differently."""
 
 _FIRST_ORDERED_TRIALS: Final = 2**11
 _LATER_ORDERED_TRIALS: Final = 2**10
 _ORDER_CHECK_PERIOD: Final = 2**19
-"""Rows that are looked at: the first 2,048 trials, then 1,024 at the start of every 2**19."""
+"""Rows that are checked: the first 2,048 trials, then 1,024 at the start of every 2**19."""
 _MIN_ORDERED_ROWS: Final = 8
-"""Rows in a call below which it has no order to speak of."""
+"""Least number of rows of a call whose order is checked."""
 _MAX_LAG: Final = 256
 _EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
-"""Distances at which equal rows are counted; scores are compared at all up to `_MAX_LAG`."""
+"""Distances at which equal rows are counted. Scores are compared at all to `_MAX_LAG`."""
 _DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
 _DOUBLING_LAG_SIGMAS: Final = 7.0
 _OTHER_LAG_SIGMAS: Final = 8.0
-"""Standard deviations that speak at distances 1, 2, 4, 8 ..., and at any other."""
+"""Standard deviations that are reported at distances 1, 2, 4, 8 ..., and at other distances."""
 _MIN_EXPECTED_PAIRS: Final = 25.0
-"""Equal (and unequal) pairs expected, below which nothing is said."""
+"""Least expected number of equal pairs, and of unequal pairs, for a report."""
 _SUM_UNIT: Final = 2.0**-24
-"""Sums are kept as whole multiples of this, so that no order of adding changes them."""
+"""Unit of the sums, which are integers, so that the order of adding does not change them."""
 
 Sums = npt.NDArray[np.int64]
-"""Excess over the mean, variance and what the pairs are told from; shape `(3, 6, 256)`.
+"""Excess over the mean, variance, and a third value for the expected pairs; shape `(3, 6, 256)`.
 
-By sequence (equal rows, hits of the event, ranks of at most four columns) and lag. The last is
-the number of pairs expected for equal rows; for scores the sum of the fourth powers of products.
+The axes after the first are the sequence (equal rows, hits of the event, ranks of at most four
+columns) and the lag. The third value is the expected number of pairs for equal rows, and the sum of
+the fourth powers of products for scores.
 """
 
 _LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
@@ -102,10 +104,10 @@ _LAG_THRESHOLDS[np.array(_DOUBLING_LAGS) - 1] = _DOUBLING_LAG_SIGMAS
 
 _EARLY_SUB_BLOCKS: Final = 16
 _LATER_SUB_BLOCKS: Final = 4
-"""Pieces of the first sixteen blocks, and of any later one: there are enough by then."""
+"""Numbers of pieces of each of the first sixteen blocks, and of each later block."""
 _MIN_SUB_BLOCK_TRIALS: Final = 64
 _MIN_EXPECTED_HITS: Final = 25.0
-"""Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
+"""Least expected hits and misses in a pool. A nominal 1e-9 is 8e-7 with 5, about 3e-8 with 25."""
 
 _DISPERSION_LEVEL: Final = 1e-9
 """p-value below which counts vary too much for independent rows."""
@@ -115,26 +117,26 @@ _NO_BOUND_REASON = "the mechanism's rows depend on each other, and no bound hold
 _PROBE_CALLS: Final = 6
 _EXTRA_PROBE_CALLS: Final = 18
 _EXTRA_PROBE_ROWS: Final = 512
-"""Calls on each side; more of them, and longer, where those were equal throughout."""
+"""Numbers of calls per side. If the first calls were constant, more and longer calls follow."""
 _TRIALS_PER_PROBE_ROW: Final = 600
-"""A first call has one row for so many trials: together they are 1 per cent of an audit."""
+"""Trials per row of a first call, so that all first calls are 1 % of an audit."""
 _MIN_PROBE_ROWS: Final = 16
-"""Rows in a call, at least: with fewer nothing can be told between calls and within them."""
+"""Least number of rows in a call. With fewer rows, the variation within calls is not known."""
 _CONSTANT_CALLS_LEVEL: Final = 1e-15
 _CALL_VARIATION_LEVEL: Final = 1e-11
 _MAX_RANK_KURTOSIS: Final = 3.0
-"""Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
+"""Largest fourth moment of ranks for which so few rows follow the chi-square tail."""
 
 Draw = Callable[[int, int, int], Array]
-"""(side, number of the call, rows) -> outputs."""
+"""Function (side, number of the call, rows) -> outputs."""
 
 
 class Same(NamedTuple):
     """Columns that are equal in all rows of one call.
 
     Args:
-        rows: in the call.
-        columns: which ones are, for each table of `split_by_kind`.
+        rows: number of rows in the call.
+        columns: mask of these columns, for each table of `split_by_kind`.
         values: the first row, for each table.
     """
 
@@ -146,14 +148,14 @@ class Same(NamedTuple):
 def same_rows(outputs: Array | Held) -> Same | None:
     """Find the columns that are equal in all rows of a call, or None if there are none.
 
-    A call of one row gives None.
+    A call of one row also gives None.
 
     Args:
         outputs: outputs of one call, any dtype, shape `(size, ...)`.
 
     Returns:
-        The columns and their values. Equality throughout of `m` independent rows and, in another
-        call, of `m` rows with another value, has a probability of at most `2 / 4**m`.
+        The columns and their values. For independent rows, the probability that `m` rows of one
+        call have one value and `m` rows of another call have another value is at most `2 / 4**m`.
     """
     if len(outputs) < 2:
         return None
@@ -167,10 +169,10 @@ def same_rows(outputs: Array | Held) -> Same | None:
 
 
 def _copy_first_row(table: Array) -> Array:
-    """Return the first row, objects as copies: a later call may fill the same ones again."""
+    """Return the first row, with copies of objects, because a later call may fill them again."""
     row: Array = table[0].copy()
     for place, value in enumerate(row.tolist()) if row.dtype == object else ():
-        # What cannot be copied is compared with itself.
+        # A value that cannot be copied is compared with itself.
         with suppress(Exception):
             cls: Any = type(value)
             row[place] = pickle.dumps(value) if is_opaque(cls) else copy_answer(value)
@@ -180,7 +182,7 @@ def _copy_first_row(table: Array) -> Array:
 def _same_held(outputs: Held) -> Same | None:
     """Find the equal columns on the device of the outputs.
 
-    Mostly the first two rows show that there are none.
+    Usually the first two rows show that there are no such columns.
     """
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not columns.entries_equal(first[0], first[1]).any():
@@ -207,11 +209,11 @@ def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
 
 @dataclass
 class Calls:
-    """The calls of a mechanism so far, by the input and the number of rows.
+    """Calls of a mechanism so far, by the input and the number of rows.
 
     Args:
-        name: what complaints call the mechanism.
-        way_to_draw: how to draw rows that do not share their noise.
+        name: name of the mechanism in error messages.
+        way_to_draw: advice on drawing rows that do not share their noise.
     """
 
     name: str
@@ -223,12 +225,13 @@ class Calls:
         """Record some calls.
 
         Args:
-            calls: how many there were.
-            comparisons: side (0 for x, 1 for x') and what was equal in all rows of a call, of those
-                where anything was.
+            calls: number of calls.
+            comparisons: for each call with equal columns, its side (0 for x, 1 for x') and these
+                columns.
 
         Raises:
-            ValueError: if an earlier call on one side was as equal throughout, and different.
+            ValueError: if an earlier call on the same side was constant too, with a different
+                value.
         """
         self._seen += calls
         for side, same in comparisons:
@@ -252,7 +255,7 @@ def first_difference(calls: Sequence[Same], slack: float | None = None) -> int |
     """Find the first column that is constant within each of some calls but differs between them."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
-        # Objects in one call, a table of numbers in another.
+        # One call has objects and another call has a table of numbers.
         return None
     for part, values in enumerate(calls[0].values):
         both = np.logical_and.reduce([call.columns[part] for call in calls])
@@ -268,11 +271,12 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
     """Compute the probability that a random order of all rows leaves each call constant.
 
     Args:
-        calls: calls of equally many rows, each equal throughout in the column.
-        column: counted through all tables.
+        calls: calls with equal numbers of rows, each of which is constant in the column.
+        column: number of the column, counted over all tables.
 
     Returns:
-        The p-value, given how often each value occurs: `(G! / prod c!) / ((mG)! / prod (mc)!)`.
+        The p-value, given the number of times c that each value occurs:
+        `(G! / prod c!) / ((mG)! / prod (mc)!)`.
     """
     entries = [np.concatenate([v.astype(object) for v in call.values])[column] for call in calls]
     groups: list[tuple[Any, int]] = []
@@ -288,7 +292,7 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
 
 
 def _log_orders(counts: Sequence[int]) -> float:
-    """Return the logarithm of the number of orders of values that occur so often."""
+    """Return the logarithm of the number of orders of values with these counts."""
     return math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)
 
 
@@ -301,7 +305,7 @@ def _calls_differ(first: Any, second: Any) -> bool:
 
 
 def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
-    """Make the error about one noise for all rows of a call, with the code to write instead."""
+    """Make the error for one noise in all rows of a call, with advice on the code."""
     width = sum(map(len, call.columns))
     where = f" in place {column} of {width}" if width > 1 else ""
     what = f"outputs of {name}"
@@ -314,20 +318,20 @@ def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRA
 
 
 def looked_at(start: int, rows: int) -> int:
-    """Return the number of a call's rows that are compared: a function of only its first trial."""
+    """Return the number of a call's rows that are compared; it depends on its first trial."""
     ordered = _FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
 def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
-    """Compare the rows of a call with those that stand near them.
+    """Compare the rows of a call with rows at small distances.
 
     Args:
         outputs: rows of one call, any dtype, shape `(size, ...)`.
-        answers: which of them hit the event.
+        answers: flags of the rows that hit the event.
 
     Returns:
-        What to add up over calls, or None where the rows are too few.
+        Sums to add up over calls, or None if there are too few rows.
     """
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
@@ -341,10 +345,10 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
 
 
 def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
-    """Add the sums of v_i v_(i+L) for all lags at once, by their Fourier transform.
+    """Add the sums of v_i v_(i+L) for all lags at once, by the Fourier transform.
 
-    Scores keep their own scale in every call: brought to one variance, the few hits of a rare
-    event, met by chance, would outweigh all calls in which another event was counted.
+    Scores keep their scale in every call. With equal variances, a few chance pairs of a rare
+    event's hits would outweigh all calls in which another event was counted.
     """
     rows = scores.shape[1]
     lags = min(_MAX_LAG, (rows - 1) // 2)
@@ -379,7 +383,7 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
         if 2 * lag < n:
             equal = np.count_nonzero(codes[lag:] == codes[:-lag])
             equal += np.count_nonzero(codes[:lag] == codes[-lag:])
-            # Of two values, one rare, equal pairs change by twos: as often as rare ones meet.
+            # With two values, one of them rare, equal pairs change by twos when rare values meet.
             variance_bound = min(mean, n - mean, variance / 4.0)
             sums[:, lag - 1] = equal - mean, max(variance, 0.0), variance_bound
 
@@ -387,7 +391,7 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     """Compute the excess in standard deviations, by sequence and lag; 0 if there are few pairs."""
     excess, variance, rest = sums * _SUM_UNIT
-    # For n scores of which few, a share q, are large the ratio is n q^2: their pairs expected.
+    # If a share q of n scores is large, the ratio is n q^2, the expected number of their pairs.
     fourth = np.where(rest > 0.0, rest, 1.0)
     pairs = np.where(rest > 0.0, variance**2 / fourth, 0.0)
     pairs[0] = rest[0]
@@ -396,14 +400,14 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
 
 
 def farthest_lag(sums: Sums) -> tuple[int, float] | None:
-    """Find the lag at which rows are least like independent ones, if chance is excluded.
+    """Find the lag at which rows differ most from independent rows, if chance is excluded.
 
     Args:
-        sums: added up over calls.
+        sums: sums of `compare_neighbours`, added up over calls.
 
     Returns:
-        The lag and by how many standard deviations rows are more alike than independent ones
-        (less, if negative), or None where all is well.
+        The lag, and the number of standard deviations by which rows are more alike than independent
+        rows (less, if negative). None if no lag exceeds its threshold.
     """
     sigmas = lag_deviations(sums)
     beyond = np.abs(sigmas) / _LAG_THRESHOLDS
@@ -418,13 +422,12 @@ class Pieces:
     """Hits of an event in aligned pieces of 1, 2, 4 ... parts of a block, as a few sums.
 
     Piece `i` of level `l` has the parts from `i 2**l` to `(i + 1) 2**l`, and a block has 16 parts.
-    All additions are of whole numbers: they give the same sums in every order, and hold about as
-    many numbers as there are levels, however many blocks there are.
+    All sums are sums of integers, so their order does not matter. The number of stored values grows
+    only with the number of levels, not with the number of blocks.
 
     Args:
         sums: pieces, hits and squared hits, by level and trials of a piece.
-        single: trials and hits of the pieces whose other half is not there yet, by level
-            and index.
+        single: trials and hits of the pieces whose neighbour is not known yet, by level and index.
     """
 
     sums: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
@@ -435,9 +438,9 @@ class Pieces:
         """Return the pieces of one block.
 
         Args:
-            number: of the block, from the first one that is counted.
+            number: number of the block, counted from the first counted block.
             edges: rows at which its pieces begin and end, see `cut_block`.
-            hits: of each piece, whose number is a power of two.
+            hits: hits of each piece. The number of pieces is a power of two.
         """
         pieces = cls()
         level = (_EARLY_SUB_BLOCKS // len(hits)).bit_length() - 1
@@ -471,7 +474,7 @@ class Pieces:
     def statistics(self) -> dict[int, tuple[float, int]]:
         """Compute Pearson's statistic and its degrees of freedom at each level.
 
-        Pieces in which fewer than 25 hits or misses are expected are left out.
+        Pieces with fewer than 25 expected hits or misses are left out.
         """
         trials, hits = (sum(column) for column in zip(*self.single.values(), strict=True))
         rarer = min(hits, trials - hits)
@@ -502,14 +505,14 @@ def cut_block(rows: int, start: int = 0) -> list[int]:
 def dispersion_p_value(strata: Sequence[Pieces]) -> float:
     """Compute the p-value of Pearson's test that an event is equally likely in all pieces.
 
-    The shortest pieces are those in which 25 hits and 25 misses are expected; longer ones, of two,
-    four, ... times the length, are tested too, for what changes slowly.
+    The shortest pieces have at least 25 expected hits and 25 expected misses. Pieces of 2, 4, ...
+    times the length are tested too, to find slow changes.
 
     Args:
-        strata: the pieces in which one event was counted; several where the event changed.
+        strata: the pieces of each event. There are several if the event changed.
 
     Returns:
-        The smallest p-value of all these tests; 1 where there are no two pieces.
+        The smallest p-value of all these tests, or 1 if there are fewer than two pieces.
     """
     from scipy.special import chdtrc
 
@@ -527,7 +530,7 @@ class Evidence:
 
     Args:
         pieces: hits in pieces of the blocks.
-        near: what `compare_neighbours` returned, added up, or None without a comparison.
+        near: sums of `compare_neighbours`, or None without a comparison.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -545,11 +548,11 @@ class Evidence:
         """Collect the evidence of one block, which is one call of the mechanism.
 
         Args:
-            outputs: of the call.
-            start: its first trial, from the first one that is counted.
-            number: of the block, from the first one that is counted.
-            hits: how often the event happened in the rows `first .. end`.
-            answers: whether it happened in each of the first rows, up to an end.
+            outputs: outputs of the call.
+            start: first trial of the call, counted from the first counted trial.
+            number: number of the block, counted from the first counted block.
+            hits: function that returns the number of hits in the rows `first .. end`.
+            answers: function that returns the hits of the first rows as flags, up to an end.
         """
         edges = cut_block(len(outputs), start)
         pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
@@ -560,7 +563,7 @@ class Evidence:
     def of_answers(
         cls, outputs: Array | Held, start: int, number: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
-        """Collect the evidence if the event has been decided for every row."""
+        """Collect the evidence if the event was already evaluated for every row."""
 
         def hits(first: int, end: int) -> int:
             return int(np.count_nonzero(answers[first:end]))
@@ -576,7 +579,7 @@ class Evidence:
 
 
 def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
-    """Return the plain data of the evidence."""
+    """Return the evidence as plain data."""
     near, pieces = evidence.near, evidence.pieces
     return {
         "near": None if near is None else near.tolist(),
@@ -590,7 +593,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
 
     Raises:
         TypeError: if the record is not a mapping.
-        ValueError: if its numbers are not those of pieces, or not as many as belong there.
+        ValueError: if the numbers cannot be sums over pieces, or have a wrong shape.
     """
     record = instance("evidence", record, dict)
     pieces = Pieces()
@@ -612,7 +615,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
 
 
 def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[int]]:
-    """Read lists of so many whole numbers, which floats can hold."""
+    """Read lists of `width` nonnegative integers, which floats can hold."""
     for row in instance(name, record[name], list):
         if len(instance(name, row, list)) != width:
             raise invalid(name, f"lists of {width} whole numbers", row)
@@ -623,13 +626,13 @@ def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[in
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
-    """List contradictions to the assumption that an audit's rows are independent draws of one law.
+    """List contradictions to the assumption that an audit's rows are independent and alike.
 
     Args:
-        sides: on x and on x', what was seen of each event that was counted.
+        sides: on x and on x', the evidence for each counted event.
 
     Returns:
-        One sentence for each contradiction; empty if there is none.
+        One sentence for each contradiction; empty if there is no contradiction.
     """
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
@@ -642,12 +645,12 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
 
 
 def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
-    """List such contradictions between two or more audits of one event.
+    """List differences between two or more audits of one event that exclude equal distributions.
 
-    Only their trials and hits are compared.
+    Only the numbers of trials and hits are compared.
 
     Args:
-        sides: on x and on x', trials and hits of each audit.
+        sides: on x and on x', the trials and hits of each audit.
     """
     doubts = []
     for side, audits in zip(("x", "x'"), sides, strict=True):
@@ -688,20 +691,20 @@ def probe_calls(
     """Make a few short calls on both sides and compare them.
 
     Args:
-        draw: makes one call.
-        name: what complaints call the mechanism.
-        trials: of the audit.
-        block: rows that a call of the audit has; these have no more.
-        way_to_draw: see `Calls`.
-        seeded_by: where randomness should come from, of a mechanism whose calls may all be the
-            same. None leaves that to the blocks of the audit.
+        draw: function that makes one call.
+        name: name of the mechanism in error messages.
+        trials: number of trials of the audit.
+        block: number of rows in a call of the audit; the short calls have at most this number.
+        way_to_draw: advice on drawing rows, see `Calls`.
+        seeded_by: source of the randomness, for a mechanism whose calls may all be equal. Defaults
+            to no check of this here; the blocks of the audit are checked later.
 
     Returns:
-        What speaks against independence, one sentence for each contradiction.
+        Evidence against independence, one sentence for each contradiction.
 
     Raises:
-        ValueError: if a call has one value in all its rows, and another call another; with
-            `seeded_by`, if all calls on one side have the same rows, which vary.
+        ValueError: if all rows of a call have one value, and all rows of another call have another
+            value. With `seeded_by`, also if all calls on one side have the same rows, which vary.
     """
     if block < 2:
         return ()
@@ -730,7 +733,7 @@ def probe_calls(
 
 
 def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
-    """Refuse calls that are constant but not equal; return True if all are constant."""
+    """Raise an error if calls are constant but differ; return True if all are constant."""
     calls = [call for call in map(same_rows, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
@@ -744,9 +747,8 @@ def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bo
 def _same_by_chance(calls: list[Array]) -> float:
     """Return the probability that a random order of all rows makes all calls equal.
 
-    It is 1 where they differ. Of `G` calls of `n` rows, in which value `j` occurs
-    `m_j` times a call, it is
-    `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
+    It is 1 if the calls differ. For `G` calls of `n` rows, in which value `j` occurs `m_j` times
+    per call, it is `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
     """
     rows = [encode_rows(call) for call in calls]
     first = rows[0]
@@ -759,7 +761,7 @@ def _same_by_chance(calls: list[Array]) -> float:
 def _between_calls_p_value(sides: list[list[Array]]) -> float:
     """Compute the smallest Kruskal-Wallis p-value over a few columns, with calls as groups.
 
-    The statistics of both sides are added: with so few rows neither says much by itself.
+    The statistics of both sides are added, because one side has too few rows.
     """
     from scipy.special import chdtrc
 
@@ -770,7 +772,7 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())
-            # A constant has a variance by rounding alone.
+            # The variance of a constant is only rounding.
             if second > 1e-9 and rows * fourth <= _MAX_RANK_KURTOSIS * second**2:
                 sums = centred.reshape(groups, -1).sum(axis=1)
                 own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second

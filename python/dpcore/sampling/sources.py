@@ -1,14 +1,16 @@
 """Sources of an audit's draws: the compiled core, a Python callable in blocks, or timed calls.
 
-A source answers for a range of trials named by (purpose, start, stop), on both sides. Its answers
-are a pure function of that name and of (seed, block), never of threads, slices or executors.
-A callable has one call and one generator for each block.
+A source draws a range of trials on both sides. The range is named by (purpose, start, stop). The
+outputs are a pure function of this name and of (seed, block). They do not depend on threads, slices
+or executors. A callable is called once per block, with one generator for each block.
 
-What changes from call to call (a warm-up, a cache, a clock) must not distinguish x from x': a
-block's call on x and that on x' follow each other, and the seed says which one is the first.
+Effects that change from call to call (a warm-up, a cache, a clock) must not distinguish x from x'.
+Therefore the calls of a block on x and on x' follow each other, and the seed decides which call is
+first.
 
-A row of timed calls holds the numbers of one output and, last, its latency in nanoseconds. An
-output that is not a row of numbers is one entry of an array of objects, followed by its latency.
+A row of timed calls holds the numbers of one output and, in the last place, its latency in
+nanoseconds. If an output is not a row of numbers, the row is an array of objects: the output and
+its latency.
 """
 
 from __future__ import annotations
@@ -53,38 +55,38 @@ from ..streams import Rng, seeded_globals
 from ..suggestions import suggest_arguments
 
 Call = Callable[[Any], Any]
-"""A function called once per output, `input -> output`."""
+"""Function that is called once per output, `input -> output`."""
 Clock = Callable[[], int]
-"""A clock: the current time in nanoseconds."""
+"""Clock that returns the current time in nanoseconds."""
 _NUMBERS_PER_CHUNK: Final = 2**20
-"""Numbers of counted calls that are looked at together."""
+"""Number of values of counted calls that are processed together."""
 
 _GLOBALS_STREAM: Final = 1
-"""The last number of the streams from which global generators are seeded."""
+"""Last number of the names of the streams that seed global generators."""
 
 _FAILURES_STREAM: Final = 3
-"""The number before the last one of the streams that show which input fails."""
+"""Number before the last one in the names of the streams that find the input that fails."""
 _ORDER_STREAM: Final = 2
-"""In the place of the side: the stream that draws which side is the first."""
+"""Number used in the place of the side, for the stream that draws which side is first."""
 _ANSWERS_PER_TURN: Final = 8
-"""Answers of a turn. A law that ends within a turn gives one side at most so many answers more,
-and 8 hits against none refute nothing at 95 % confidence."""
+"""Outputs of a turn. If the distribution changes within a turn, one side gets at most 8 outputs
+more than the other, and 8 hits against 0 refute no claim at 95 % confidence."""
 _PIECES_PER_BLOCK: Final = 16
-"""Pieces of a block, of at least `_MIN_PIECE_ROWS` rows. A drift from piece to piece then shows
-1/16 of itself between the sides, at worst."""
+"""Pieces of a block, each of at least `_MIN_PIECE_ROWS` rows. At worst, 1/16 of a drift from piece
+to piece then appears as a difference between the sides."""
 _MIN_PIECE_ROWS: Final = 64
 
 _MIN_CALL_SIZE_RATIO: Final = 8
-"""Ratio of the outputs of two calls from which on they show the time of an output by itself."""
+"""Least ratio of the outputs of two calls whose times show the time of one output."""
 
 
 class Timed(NamedTuple):
     """Outputs of single calls, with their times.
 
     Args:
-        sides: True where the call was on x, shape `(calls,)`.
-        latencies: nanoseconds, shape `(calls,)`.
-        outputs: what the calls returned, in order.
+        sides: True for a call on x, False for a call on x', shape `(calls,)`.
+        latencies: latencies in nanoseconds, shape `(calls,)`.
+        outputs: outputs of the calls, in order.
     """
 
     sides: Flags
@@ -92,24 +94,24 @@ class Timed(NamedTuple):
     outputs: list[Any]
 
     def to_rows(self, like: Array | None = None) -> Array:
-        """Return the calls as rows, which events are decided on.
+        """Return the calls as rows, on which events are evaluated.
 
         Args:
-            like: rows of the pilot, for calls that are to be counted.
+            like: rows of the pilot, for calls that will be counted. Defaults to no pilot.
 
         Returns:
-            The numbers of each output and then its latency, shape `(calls, entries + 1)`; for
-            other outputs objects of shape `(calls, 2)`.
+            The numbers of each output followed by its latency, shape `(calls, entries + 1)`. For
+            outputs that are not rows of numbers, objects of shape `(calls, 2)`.
         """
         return rows_of(self.outputs, self.latencies, like)
 
     def select_calls(self, is_selected: Flags) -> Timed:
-        """Return the calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
+        """Return the calls with True in `is_selected`, of shape `(calls,)`, in their order."""
         outputs = [self.outputs[i] for i in np.flatnonzero(is_selected)]
         return Timed(self.sides[is_selected], self.latencies[is_selected], outputs)
 
     def split_calls(self, width: int) -> Iterator[Timed]:
-        """Yield runs of calls, so that rows of `width` numbers are never many at a time."""
+        """Yield runs of consecutive calls, so that few rows of `width` numbers exist at once."""
         step = max(1, _NUMBERS_PER_CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
@@ -119,25 +121,25 @@ class Timed(NamedTuple):
 def time_calls(
     call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
-    """Call a function repeatedly, each time on the side that a fair coin gives.
+    """Call a function repeatedly, each time on a side that a fair coin chooses.
 
-    One loop in one thread. All coins are tossed before the first call, so that tossing takes no
-    time between calls, and the garbage collector waits until the last one is done. Between two
-    calls an output is copied, for its buffer may be filled again by the next one.
+    The calls are made in one loop in one thread. All coins are tossed before the first call, so
+    that tossing takes no time between calls. The garbage collector is off until the last call is
+    done. Each output is copied before the next call, because that call may fill the same buffer.
 
     Args:
         call: `input -> output`, called once per output.
         pair: the two inputs.
         calls: number of calls, both sides together.
-        rng: tosses the coins; the function's own randomness is its own business.
-        clock: returns the time in nanoseconds.
+        rng: generator that tosses the coins. It does not control the function's own randomness.
+        clock: function that returns the time in nanoseconds.
 
     Returns:
-        Flags, latencies and outputs.
+        Sides, latencies and outputs of the calls.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `calls` is not a whole number at least 1.
+        ValueError: if `calls` is not a whole number of at least 1.
 
     Example:
         >>> ticks = iter(range(0, 1000, 5))
@@ -167,7 +169,7 @@ def time_calls(
             gc.enable()
     ticks = np.array([starts, stops])
     if ticks.dtype.kind not in "iu":
-        # A clock that counts seconds would show no latency at all.
+        # A clock in seconds would show every latency as 0.
         raise mistyped("clock", "a function that returns whole nanoseconds", stops[0])
     return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
 
@@ -176,13 +178,13 @@ def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Arra
     """Return timed calls as rows.
 
     Args:
-        outputs: what the calls returned, in order.
-        latencies: nanoseconds, shape `(calls,)`.
-        like: the rows of the pilot, for calls that are to be counted.
+        outputs: outputs of the calls, in order.
+        latencies: latencies in nanoseconds, shape `(calls,)`.
+        like: rows of the pilot, for calls that will be counted; else None.
 
     Returns:
-        Numbers of shape `(calls, entries + 1)`; or objects of shape `(calls, 2)`. An output that
-        is not a row of numbers becomes a row of NaN if those of the pilot were.
+        Numbers of shape `(calls, entries + 1)`, or objects of shape `(calls, 2)`. If the pilot's
+        rows were numbers, an output that is not a row of numbers becomes a row of NaN.
     """
     if like is None or like.dtype != object:
         numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
@@ -195,14 +197,14 @@ def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Arra
 
 
 def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Return outputs as rows of numbers, or None if they are not, and no width is given."""
+    """Return outputs as rows of numbers, or None if they are not numbers and no width is given."""
     try:
         array = np.asarray(outputs)
         wide = array.size // max(1, len(outputs))
         if array.dtype.kind in "buif" and width in (None, wide):
             return array.reshape(len(outputs), wide).astype(np.float64)
     except (TypeError, ValueError, RuntimeError):
-        # Outputs of changing lengths, or tensors that refuse to be arrays.
+        # Outputs of different lengths, or tensors that cannot be converted to arrays.
         pass
     if width is None:
         return None
@@ -215,11 +217,11 @@ def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | N
 
 
 def _as_comparable(output: Any) -> Hashable:
-    """Return an output that can be compared as a whole: a tuple for an array or list."""
+    """Return an output in a form that can be compared: a tuple for an array or list."""
     if isinstance(output, (np.ndarray, np.generic)):
         output = output.tolist()
     if isinstance(output, (list, tuple)):
-        # The one row of a call is the output itself.
+        # A call that returns one row returns the output itself.
         return _as_comparable(output[0]) if len(output) == 1 else tuple(map(_as_comparable, output))
     return output  # type: ignore[no-any-return]
 
@@ -227,8 +229,9 @@ def _as_comparable(output: Any) -> Hashable:
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
     """Draw the side that comes first in each of some turns.
 
-    Of two turns, one begins with x and the next with x', or the other way round, by a fair coin:
-    the sides then share a linear drift, and what alternates, exactly.
+    In two consecutive turns, a fair coin decides if the first one begins with x and the second one
+    with x', or the reverse. The two sides then share a linear drift and an alternating effect
+    exactly.
     """
     coins = rng.random(-(-turns // 2)) < 0.5
     firsts = np.stack([coins, ~coins], axis=1).ravel()[:turns]
@@ -236,13 +239,13 @@ def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
 
 
 class Place(NamedTuple):
-    """The wanted rows of one block.
+    """Requested rows of one block.
 
     Args:
-        number: of the block.
-        size: rows in its call.
-        first: first row wanted.
-        end: end of the rows wanted.
+        number: number of the block.
+        size: number of rows in the block's call.
+        first: first requested row.
+        end: end of the requested rows.
     """
 
     number: int
@@ -253,19 +256,19 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class CallableDraws:
-    """Draws of a Python callable, one call and one generator a block.
+    """Draws of a Python callable, with one call and one generator per block.
 
     Args:
         mechanism: the callable.
         pair: the two inputs.
-        seed: of all generators.
-        block: trials in a block.
-        shape: of one output.
-        globals: seed the global generators of Python, numpy and torch for every block as well.
-        fields: names of the fields of one output, or None where no call has shown them.
-        same_bits: the seed repeats outputs bit for bit, on every machine that is allowed.
-        in_pieces: make the calls of a block in pieces, on x and on x' by turns: for a mechanism
-            whose outputs do not follow from the seed.
+        seed: seed of all generators.
+        block: number of trials in a block.
+        shape: shape of one output.
+        globals: True to seed the global generators of Python, numpy and torch for every block too.
+        fields: names of the fields of one output, or None if no call has shown them yet.
+        in_pieces: True to make the calls of a block in pieces, alternating between x and x'. This
+            is for a mechanism whose outputs do not follow from the seed.
+        same_bits: True if the seed repeats outputs bit for bit, on every machine that is allowed.
     """
 
     mechanism: Callable[..., Any]
@@ -280,7 +283,7 @@ class CallableDraws:
     native = False
 
     def __post_init__(self) -> None:
-        """Store the inputs as the mechanism is called with them."""
+        """Store the inputs in the form in which the mechanism is called with them."""
         object.__setattr__(self, "pair", inputs_of(self.mechanism, self.pair))
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
@@ -298,7 +301,7 @@ class CallableDraws:
         return explain_failures(self.mechanism, inputs, place.size, make_rng)
 
     def count_calls(self, size: int) -> int:
-        """Return the number of calls that draw a block of some rows on one side."""
+        """Return the number of calls that draw a block of `size` rows on one side."""
         if not self.in_pieces or self.globals or makes_tensors(self.mechanism):
             return 1
         return max(1, min(_PIECES_PER_BLOCK, size // _MIN_PIECE_ROWS))
@@ -306,14 +309,15 @@ class CallableDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
-        """Yield each side and the requested rows of its block; the seed draws the first side.
+        """Yield each side with the requested rows of its block; the seed draws which side is first.
 
-        A function of one answer is called on x and on x' by turns of `_ANSWERS_PER_TURN` answers.
+        A function that returns one output per call is called alternately on x and on x', with
+        `_ANSWERS_PER_TURN` outputs per turn.
 
         Args:
-            purpose: of the draws.
-            place: the wanted rows.
-            held: leave tensors where the mechanism made them.
+            purpose: purpose of the draws.
+            place: the requested rows.
+            held: True to leave tensors on the device on which the mechanism made them.
         """
         with self._explain_failures(purpose, place):
             yield from self._draw_both(purpose, place, held)
@@ -322,7 +326,7 @@ class CallableDraws:
         self, purpose: int, place: Place, held: bool
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
         mechanism, pieces = self.mechanism, self.count_calls(place.size)
-        # Global generators have one state, that of a whole call.
+        # Global generators have only one state, so turns are not possible with them.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
         if turns and not self.globals:
             yield from self._answered_by_turns(purpose, place)
@@ -337,9 +341,9 @@ class CallableDraws:
     def _answered_by_turns(
         self, purpose: int, place: Place
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield both sides of a block of a function with one answer a call.
+        """Yield both sides of a block of a function that returns one output per call.
 
-        The outputs are equal to those of two separate calls.
+        The outputs are equal to the outputs of two separate calls.
         """
         *rngs, turns = (
             make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
@@ -355,7 +359,7 @@ class CallableDraws:
     def _drawn_in_pieces(
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield both sides of a block, each drawn in several calls from one generator."""
+        """Yield both sides of a block; each side is drawn in several calls with one generator."""
         *rngs, turns = (
             make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
         )
@@ -374,7 +378,7 @@ class CallableDraws:
         x = self.pair.x_prime if side else self.pair.x
         stream = purpose, side, place.number
         rng = make_generator(self.seed, *stream)
-        # A stream of their own: the mechanism's draws from rng are the same with and without.
+        # A separate stream, so that the mechanism's draws from rng do not change.
         seeds = make_generator(self.seed, *stream, _GLOBALS_STREAM) if self.globals else None
         seeded = nullcontext() if seeds is None else seeded_globals(seeds)
         with seeded, torch_threads(self.mechanism):
@@ -382,11 +386,11 @@ class CallableDraws:
         return self._arranged(outputs)[place.first : place.end]
 
     def _arranged(self, outputs: Any) -> Any:
-        """Return the outputs in the audit's shape, or as objects if only some rows have another.
+        """Return the outputs in the audit's shape, or as objects if only some rows differ.
 
         Raises:
-            ValueError: if all rows of one call have another shape or other fields: that is one
-                observation, however many rows there are.
+            ValueError: if all rows of one call have another shape or other fields. This is an error
+                because all rows of a call count as one observation of the shape.
         """
         names = None if isinstance(outputs, Held) else outputs.dtype.names
         if names is not None and self.fields is not None and names != self.fields:
@@ -395,7 +399,8 @@ class CallableDraws:
         if outputs.shape[1:] == self.shape:
             return outputs
         if not isinstance(outputs, Held):
-            # Each row is an answer of its own; few calls may have shown only one of the shapes.
+            # Each row is a separate output; a few first calls may have shown only one of the
+            # shapes.
             answers = one_by_one(self.mechanism)
             single = outputs.dtype == object or answers
             if single and self.shape == ():
@@ -421,8 +426,8 @@ class Course:
     """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
 
     Args:
-        bar: shows the current step. None hides it.
-        clock: seconds.
+        bar: progress bar that shows the current step. Defaults to none.
+        clock: function that returns the time in seconds.
     """
 
     def __init__(
@@ -436,12 +441,12 @@ class Course:
         self._timed: dict[int, float] = {}
 
     def step(self, name: str, label: str = "", total: float | None = None) -> None:
-        """Go on to a step, or back to it.
+        """Begin a step, or return to it.
 
         Args:
-            name: of the step; what is done in it from now on is added to it.
-            label: what the bar says; empty leaves the bar as it is.
-            total: outputs that it will take, on both sides, or None if it is not known.
+            name: name of the step. Time and outputs from now on are added to it.
+            label: text of the progress bar. Defaults to no change of the bar.
+            total: outputs that the step will make on both sides. Defaults to an unknown number.
         """
         self._settle()
         self._step = name
@@ -450,18 +455,18 @@ class Course:
             self.bar.begin(label, total)
 
     def drew(self, outputs: int) -> None:
-        """Record outputs that were made."""
+        """Record the number of outputs that were made."""
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
         self.bar.advance(outputs)
 
     def called(self, outputs: int, seconds: float) -> None:
-        """Record a call that was timed."""
+        """Record a timed call."""
         self.drew(outputs)
         self.calls += 1
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
 
     def estimate_call(self) -> tuple[float, float]:
-        """Estimate the fixed time of a call and the time of each output; 0 before any was timed."""
+        """Estimate the fixed time of a call and the time per output; 0 before a call was timed."""
         return estimate_times(self._timed)
 
     def seconds(self, name: str) -> float:
@@ -482,20 +487,20 @@ class Course:
 
 
 def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
-    """Estimate the fixed time of a step and its time for each output; 0 where none was timed.
+    """Estimate the fixed time of a step and its time per output; 0 without a timed call.
 
-    Two calls, one of which made eight times the outputs, separate the time of an output from that
-    of a call, which may start a process or wait for a network.
+    A call may start a process or wait for a network. Two calls, one with at least eight times the
+    outputs of the other, separate this fixed time from the time per output.
 
     Args:
-        timed: seconds by number of outputs.
+        timed: time in seconds by number of outputs.
     """
     if not timed:
         return 0.0, 0.0
     few, many = min(timed), max(timed)
     if many < _MIN_CALL_SIZE_RATIO * few:
         return 0.0, min(seconds / outputs for outputs, seconds in timed.items())
-    # No call takes less time than a smaller one: what the first took more was its warm-up.
+    # A larger call does not take less time than a smaller one; an excess is its warm-up.
     least = min(timed.values())
     each = (timed[many] - least) / (many - few)
     return max(0.0, least - few * each), each
@@ -514,15 +519,15 @@ class NativeDraws:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one output, which is that of the inputs."""
+        """Shape of one output, which is the shape of the inputs."""
         return np.shape(self.pair.x)
 
     def count_calls(self, size: int) -> int:
-        """Return 1: a call draws any number of rows."""
+        """Return 1, because one call draws any number of rows."""
         return 1
 
     def place(self, purpose: int, side: int) -> tuple[Any, ...]:
-        """Return the core's arguments: mechanism, input, names of the draws."""
+        """Return the core's arguments: the mechanism, the input, and the name of the draws."""
         point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
         return describe_natively(self.mechanism, point.size), point, draws
@@ -540,7 +545,7 @@ class NativeDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Yield each side and the wanted rows of its block: the core keeps no state."""
+        """Yield each side with the requested rows of its block; the order of the sides is fixed."""
         for side in (0, 1):
             yield side, self.draw(purpose, side, place)
 
@@ -556,37 +561,37 @@ def sample(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of a native mechanism, in parallel, straight into a numpy array.
+    """Draw outputs of a native mechanism, in parallel, directly into a numpy array.
 
-    For audits and experiments, not for releasing data: the last bits of floating-point outputs give
-    the input away, as in every textbook sampler, and the generator is not cryptographic: whoever
-    learns its seed removes the noise.
+    Use it for audits and experiments, not for releasing data. The last bits of floating-point
+    outputs reveal the input, as in every textbook sampler. The generator is not cryptographic:
+    anyone who learns the seed can remove the noise.
 
-    These are the samplers that an audit counts: there is no second implementation. The result
-    depends only on the seed, not on the number of threads or the CPU. All noises read the same
-    random words at one seed: samples that must be independent of each other need different seeds.
+    An audit uses the same samplers; there is no second implementation. The result depends only on
+    the seed, not on the number of threads or the CPU. At one seed, all noises read the same random
+    words. Samples that must be independent of each other need different seeds.
 
     Args:
         mech: a native mechanism, such as `dpcore.Laplace(1.0)` or a published system.
-        x: the input, shape `(dim,)`, dim at least 1, finite.
+        x: the input, shape `(dim,)` with dim at least 1, finite.
         size: number of outputs, at least 0.
         rng: None, an int in [0, 2**63) or a numpy Generator.
-        out: array to fill, C-contiguous, writeable, of shape `(size, dim)` and type `dtype`; None
-            allocates one.
-        dtype: float64, or float32 (rounded once, after the noise has been added in float64).
-        threads: number of threads, or None for all cores.
+        out: array to fill: C-contiguous, writeable, of shape `(size, dim)` and type `dtype`.
+            Defaults to a new array.
+        dtype: float64, or float32 (rounded once, after the noise was added in float64).
+        threads: number of threads. Defaults to all cores.
 
     Returns:
-        Outputs of shape `(size, dim)`; `out` itself if it was given.
+        Outputs of shape `(size, dim)`; this is `out` if it was given.
 
     Raises:
         TypeError: if an argument is of the wrong kind (a Python callable is called directly).
         ValueError: if a value, a shape or a layout is wrong.
-        KeyboardInterrupt: on Ctrl-C; `out` is then filled in part.
+        KeyboardInterrupt: on Ctrl-C; `out` is then only partly filled.
 
     Source:
-        Why not for releases: Mironov (2012), On significance of the least significant bits for
-        differential privacy.
+        Mironov (2012), On significance of the least significant bits for differential privacy, for
+        the reason against releases.
 
     Example:
         >>> import dpcore
@@ -596,7 +601,7 @@ def sample(
         >>> bool((outputs == dpcore.sample(dpcore.Laplace(1.0), [0.0, 5.0], 1000, rng=1)).all())
         True
 
-        Twice the scale, the same words:
+        With twice the scale, the same random words give twice the noise:
 
         >>> double = dpcore.sample(dpcore.Laplace(2.0), [0.0], 3, rng=1)
         >>> bool((double == 2 * dpcore.sample(dpcore.Laplace(1.0), [0.0], 3, rng=1)).all())

@@ -1,4 +1,4 @@
-"""Counts on one block: the event and the independence checks."""
+"""Counts on one block: the event, and evidence for the independence checks."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from ..records import Floats, Record, frozen_array
 from .rows import Evidence
 
 _TAIL_VALUES: Final = 2048
-"""Values expected in a tail."""
+"""Expected number of values in a tail."""
 _MIN_TAIL_RANK: Final = 8
-"""Values of a first look beyond which a tail begins, at least: its place is known that well."""
+"""Least number of values of a first sample in a tail, so that the tail's end is well known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Further count besides the event, on the first trials only.
+    """Further count in addition to the event, on the first trials only.
 
     Args:
-        tally: what is counted.
-        limit: trials on which it is counted, fixed in advance.
+        tally: object that counts.
+        limit: number of trials on which it counts, fixed in advance.
     """
 
     tally: Curve | Hits
@@ -47,11 +47,11 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve(Record, word="Curve"):
-    """Counts of outputs that score at or above each of several thresholds.
+    """Counts of outputs with a score at or above each of several thresholds.
 
     Args:
-        score: outputs -> scores.
-        thresholds: increasing, fixed by the pilot, shape `(m,)`.
+        score: function from outputs to scores.
+        thresholds: increasing thresholds, fixed by the pilot, shape `(m,)`.
     """
 
     score: Score
@@ -62,7 +62,7 @@ class Curve(Record, word="Curve"):
         object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds)))
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
-        """Count the scores at or above every threshold; NaN is not above any."""
+        """Count the scores at or above every threshold; NaN is not counted."""
         scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         return self.of_scores(
             scores_of(self.score, move_to_host(outputs)) if scores is None else scores
@@ -78,7 +78,7 @@ class Curve(Record, word="Curve"):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Count of one event's occurrences, as a watch."""
+    """Count of the occurrences of one event, as a further count."""
 
     event: Event
 
@@ -95,7 +95,7 @@ def count_after_event(
     score: Score | None,
     scores: Floats | DeviceScores | None,
 ) -> tuple[int, ...]:
-    """Count after an event has been counted; reuse its scores for a curve of the same score."""
+    """Make a further count; a curve of the event's own score reuses the known scores."""
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
         return tally.of_scores(scores)
     return tally(outputs)
@@ -106,11 +106,12 @@ class Tally:
     """Counts of a run of trials on one side.
 
     Args:
-        rows: trials.
-        hits: of the event; then, for an event that pools coordinates, one count a group.
-        nan: entries of outputs that were NaN.
-        watched: counts of every watch, and the trials they come from.
-        evidence: what says whether the rows are independent.
+        rows: number of trials.
+        hits: hits of the event; for an event that pools coordinates, then one count per group.
+        nan: number of output entries that were NaN.
+        watched: counts of every further count.
+        watched_rows: numbers of trials of these counts.
+        evidence: evidence on the independence of the rows.
     """
 
     rows: int = 0
@@ -132,7 +133,7 @@ class Tally:
         return self
 
     def __add__(self, other: Tally) -> Tally:
-        """Return the sum of the counts of both."""
+        """Return the sum of both counts."""
         both = Tally()
         both += self
         both += other
@@ -147,15 +148,15 @@ def _add_counts(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, .
 
 @dataclass(frozen=True, slots=True)
 class TallyRows:
-    """Work on one block: the event and the further counts on its outputs.
+    """Work on one block: it counts the event and the further counts on the outputs.
 
     Args:
-        event: what is counted.
-        name: what complaints call the mechanism.
+        event: the event to count.
+        name: name of the mechanism in error messages.
         watches: further counts.
-        origin: first trial of the audit, from which on rows are compared. None omits the
+        origin: first trial of the audit, from which on rows are compared. Defaults to no
             comparison.
-        block: trials in a block.
+        block: number of trials in a block.
     """
 
     event: Event
@@ -173,7 +174,7 @@ class TallyRows:
         return total
 
     def __call__(self, outputs: npt.NDArray[Any] | Held, start: int) -> Tally:
-        """Count one block's outputs, the first of which is trial `start`."""
+        """Count the outputs of one block; its first trial is `start`."""
         event = event_of(self.event)
         answers = event.seen(outputs, self.name)
         watched, rows = [], []
@@ -193,7 +194,7 @@ class TallyRows:
     def _evidence(
         self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, event_answers: Seen
     ) -> Evidence:
-        """Collect the evidence on a block's independence, from the answers if they are known."""
+        """Collect the evidence on a block's independence, from known event answers if possible."""
         number = since // self.block
         if event_answers.answers is not None:
             return Evidence.of_answers(outputs, since, number, event_answers.answers)
@@ -208,9 +209,9 @@ class TallyRows:
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
-    """Count the values in each bin between increasing edges; NaN is in no bin.
+    """Count the values in each bin between increasing edges; NaN is not in any bin.
 
-    A bin holds its lower edge. Shape `(edges + 1,)`.
+    A bin includes its lower edge. The result has shape `(edges + 1,)`.
     """
     counts = np.empty(edges.size + 1, np.uint64)
     _core.bin_counts(
@@ -220,12 +221,12 @@ def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
 
 
 class Frame(NamedTuple):
-    """The cells of a sketch, fixed before the values that it counts are seen.
+    """Cells of a sketch, fixed before the counted values are known.
 
     Args:
-        edges: increasing thresholds at which values are counted.
-        low: values below it are kept.
-        high: values above it are kept.
+        edges: increasing thresholds between the cells.
+        low: values below it are kept individually.
+        high: values above it are kept individually.
     """
 
     edges: Floats
@@ -234,7 +235,7 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
-        """Return the frame for `size` more values per side, from sorted ones of a first look."""
+        """Return the frame for `size` more values per side, from sorted first values."""
         values, values_prime = sides
         fewest = min(values.size, values_prime.size)
         rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, size)
@@ -245,14 +246,14 @@ class Frame(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """The scores of one side, as counts in the cells of a frame.
+    """Scores of one side, as counts in the cells of a frame.
 
     Args:
-        frame: what is kept.
-        size: values seen, NaN among them.
-        counts: values in each bin of the frame.
-        low: the values below the frame's low end, sorted.
-        high: the values above its high end, sorted.
+        frame: the cells, and the tails in which values are kept.
+        size: number of values, including NaN.
+        counts: number of values in each bin of the frame.
+        low: sorted values below the frame's low end.
+        high: sorted values above the frame's high end.
     """
 
     frame: Frame
@@ -270,7 +271,7 @@ class Sketch(NamedTuple):
 
     @classmethod
     def total(cls, parts: Sequence[Sketch]) -> Sketch:
-        """Return all parts together, at least one; they have one frame."""
+        """Return the sum of all sketches, at least one, which have the same frame."""
         low = np.sort(np.concatenate([part.low for part in parts]))
         high = np.sort(np.concatenate([part.high for part in parts]))
         counts = np.sum([part.counts for part in parts], axis=0)
@@ -282,7 +283,7 @@ class Sketch(NamedTuple):
         return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> npt.NDArray[np.int64]:
-        """Count values below points: edges, or points in a tail."""
+        """Count the values below points, which are edges or lie in a tail."""
         below = np.cumsum(self.counts)
         inside = below[np.searchsorted(self.frame.edges, points)]
         in_low = np.searchsorted(self.low, points)

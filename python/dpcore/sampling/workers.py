@@ -1,7 +1,8 @@
-"""Workers that draw shards: this process, its threads, those of an executor, or a Dask cluster.
+"""Workers that draw shards: this process, its threads, an executor's workers, or a Dask cluster.
 
-What is drawn travels to a process once: tasks name it by its digest, and who does not know it is
-sent it. Processes ignore Ctrl-C, which is meant for the process that they work for.
+The mechanism is sent to a process only once. Tasks name the mechanism by its digest, and it is sent
+to workers that do not have it yet. Worker processes ignore Ctrl-C, which is meant for the main
+process.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from ..packages import imported_attribute, imported_module
 from ..streams import threads_of
 
 _TASKS_PER_WORKER: Final = 2
-"""Shards of a worker that are under way: one that it draws and one that waits for it."""
+"""Shards per worker that are handed out: one is drawn and one waits."""
 _MAX_WAIT_SECONDS: Final = 0.2
-"""Time after which the process that waits looks whether there is anything else to do."""
+"""Time after which the waiting process checks for other work."""
 _SMALL_BYTES: Final = 2**16
-"""Bytes that travel with every task: naming them would cost as much."""
+"""Size in bytes up to which an object travels with every task, because naming it costs as much."""
 _MAX_KNOWN_PARTS: Final = 8
-"""Objects that a worker keeps for later tasks."""
+"""Number of objects that a worker keeps for later tasks."""
 _SECONDS_BETWEEN_WORKER_COUNTS: Final = 1.0
 _SECONDS_BETWEEN_PARENT_CHECKS: Final = 0.5
 _WORKERS_WAIT_SECONDS: Final = 60
@@ -49,23 +50,23 @@ SAME_BITS_REMEDY: Final = (
     "numpy.show_runtime() lists, such as 'X86_V4 AVX512_ICL AVX512_SPR'; same_bits=False accepts "
     "other bits"
 )
-"""What to do where two machines give other bits for one seed."""
+"""Advice if two machines give different bits for one seed."""
 
 _PROCESS_ID: Final = uuid.uuid4().hex
-"""Names this process and those that are forked from it."""
+"""Name of this process and of the processes that are forked from it."""
 
 
 class LostError(Exception):
-    """A shard that was lost with its worker; another one may draw it."""
+    """Error for a shard that was lost with its worker; another worker may draw it."""
 
 
 class Introduction(NamedTuple):
-    """Facts that a worker states of itself when it is sent a mechanism.
+    """Facts that a worker states about itself when it is sent a mechanism.
 
     Args:
-        host: its name.
-        versions: of dpcore, numpy and Python.
-        bits: digest of some outputs that the seed repeats; empty where none does.
+        host: name of its machine.
+        versions: versions of dpcore, numpy and Python.
+        bits: digest of some outputs that the seed repeats; empty if it repeats no outputs.
     """
 
     host: str
@@ -74,12 +75,12 @@ class Introduction(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Answer of a process.
+    """Answer of a worker process.
 
     Args:
-        worker: its name.
-        introduction: given with the first shard of a mechanism.
-        result: of the task, or None where it names what the worker does not know.
+        worker: name of the worker.
+        introduction: facts about the worker, sent with the first shard of a mechanism.
+        result: result of the task, or None if the worker does not have an object that it names.
     """
 
     worker: str
@@ -88,16 +89,16 @@ class Answer(NamedTuple):
 
 
 class Workers:
-    """This process itself: it draws a shard as soon as it is handed out."""
+    """This process as the only worker: it draws a shard as soon as the shard is handed out."""
 
     travels = False
-    """True for workers outside this process: their shards are longer."""
+    """True for workers outside this process, which get longer shards."""
     count = 1
     """Number of workers."""
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be under way."""
+        """Number of shards that may be handed out at a time."""
         return 1
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
@@ -107,7 +108,7 @@ class Workers:
         return done
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait for some tasks; return those that are done."""
+        """Wait for some tasks; return the finished tasks."""
         done: set[Any] = set()
         while not done:
             done = concurrent.futures.wait(handles, _MAX_WAIT_SECONDS, "FIRST_COMPLETED").done
@@ -117,12 +118,12 @@ class Workers:
         """Return the result of a task, or None if it must be handed out again.
 
         Raises:
-            LostError: if it was lost with its worker.
+            LostError: if the task was lost with its worker.
         """
         return handle.result()
 
     def cancel(self, handles: list[Any]) -> None:
-        """Take back the tasks that have not begun."""
+        """Cancel the tasks that have not begun."""
         for handle in handles:
             handle.cancel()
 
@@ -131,8 +132,8 @@ class Threads(Workers):
     """Threads of this process.
 
     Args:
-        executor: hands them the tasks.
-        count: how many there are.
+        executor: executor that runs the tasks.
+        count: number of threads.
     """
 
     def __init__(self, executor: Executor, count: int) -> None:
@@ -140,7 +141,7 @@ class Threads(Workers):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be under way."""
+        """Number of shards that may be handed out at a time."""
         return _TASKS_PER_WORKER * self.count
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
@@ -161,10 +162,10 @@ class Processes(Threads):
     """Processes of an executor, on this machine or on others.
 
     Args:
-        executor: hands them the tasks.
-        count: how many there are.
-        introduce: `(draws) -> digest of some outputs`, by which a worker's bits are compared;
-            None compares none.
+        executor: executor that runs the tasks.
+        count: number of processes.
+        introduce: function of the draws that returns a digest of some outputs, by which a worker's
+            bits are compared. Defaults to no comparison.
     """
 
     travels = True
@@ -184,20 +185,20 @@ class Processes(Threads):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be under way: few until the workers know the mechanism."""
+        """Number of shards that may be handed out; few until the workers have the mechanism."""
         if not self._large:
             return _TASKS_PER_WORKER * self.count
         copies = len(self._bringing) + self._wanted
         return max(1, _TASKS_PER_WORKER * len(self._knowing) + copies)
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
-        """Hand out a task that names what the workers know, and brings what they want."""
+        """Hand out a task that names known objects, and contains objects that workers need."""
         parts = [self._part(part) for part in (draws, work)]
         large = frozenset(key for key, held in parts if len(held) > _SMALL_BYTES)
         if large != self._large:
             introduced = _KNOWN_BY.setdefault(self._executor, {})
             self._knowing = introduced.setdefault(large, set())
-            # At first a copy for each; a worker that did not get one asks for it.
+            # At first one copy per worker is sent; a worker without a copy requests it.
             self._bringing.clear()
             self._wanted = 0 if self._knowing else self.count
             self._large = large
@@ -225,7 +226,7 @@ class Processes(Threads):
             stored = part, hashlib.blake2b(held, digest_size=16).hexdigest(), held
             if len(self._parts) >= _MAX_KNOWN_PARTS:
                 self._parts.clear()
-            # The object itself is kept, so that its id stays its own.
+            # The object is kept too, so that no other object gets its id.
             self._parts[id(part)] = stored
         return stored[1:]
 
@@ -244,10 +245,10 @@ class Processes(Threads):
             raise mistyped("mechanism", need, getattr(part, "mechanism", part)) from error
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task, or None if the worker did not know what it names.
+        """Return the result of a task, or None if the worker did not have an object that it names.
 
         Raises:
-            ValueError: if the worker has other versions than this process, or gives other bits.
+            ValueError: if the worker has other versions than this process, or gives different bits.
         """
         answer: Answer = super().result(handle)
         self._bringing.discard(handle)
@@ -283,14 +284,14 @@ class Cluster(Processes):
 
     @property
     def count(self) -> int:
-        """Number of workers, by their threads, at this time or up to a second ago."""
+        """Number of threads of all workers, counted at most one second ago."""
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_WORKER_COUNTS:
             self._count, self._counted = count_workers(self._client, 1), time.monotonic()
         return self._count
 
     @count.setter
     def count(self, value: int) -> None:
-        """Ignore the number: the cluster knows it."""
+        """Ignore the number, because the cluster reports it."""
 
     def _dump(self, part: Any) -> bytes:
         import cloudpickle
@@ -299,12 +300,12 @@ class Cluster(Processes):
 
     def _send(self, *call: Any) -> Any:
         with warnings.catch_warnings():
-            # A mechanism is sent once a worker, however large it is.
+            # A mechanism is sent once per worker, even if it is large.
             warnings.filterwarnings("ignore", message="Sending large graph")
             return self._client.submit(*call, pure=False)
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait for some tasks; return those that are done.
+        """Wait for some tasks; return the finished tasks.
 
         Raises:
             RuntimeError: if the cluster has no worker after a minute without a result.
@@ -344,7 +345,7 @@ class Cluster(Processes):
             raise LostError(str(error) or "its workers are gone") from error
 
     def cancel(self, handles: list[Any]) -> None:
-        """Take back the tasks that have not begun."""
+        """Cancel the tasks that have not begun."""
         if handles:
             self._client.cancel(handles)
 
@@ -352,13 +353,13 @@ class Cluster(Processes):
 _KNOWN_BY: weakref.WeakKeyDictionary[Any, dict[frozenset[str], set[str]]] = (
     weakref.WeakKeyDictionary()
 )
-"""Workers that have loaded large parts, by executor."""
+"""Workers that have loaded large objects, by executor."""
 _PLACE_OF: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Where executors work, see `runs_in`."""
+"""Places in which executors work, see `runs_in`."""
 _own_introductions: dict[str, Introduction] = {}
-"""Introduction of this process with what it sent last, by the digest of that."""
+"""Introduction of this process for the last object that it sent, by the object's digest."""
 _loaded_parts: OrderedDict[str, Any] = OrderedDict()
-"""Objects that this process has been sent as a worker, by their digests."""
+"""Objects that this process has received as a worker, by their digests."""
 
 
 def _do_task(
@@ -367,7 +368,7 @@ def _do_task(
     task: Any,
     introduce: Callable[[Any], str] | None,
 ) -> Answer:
-    """Do a task in a worker, if it knows or is sent what the task names."""
+    """Do a task in a worker, if it has or receives the objects that the task names."""
     _ignore_interrupts()
     _end_with_parent()
     worker = f"{platform.node()}/{os.getpid()}/{_PROCESS_ID}"
@@ -395,7 +396,7 @@ def _load_part(held: bytes) -> Any:
     except ModuleNotFoundError:
         raise
     except Exception as error:
-        # Errors that cannot travel would leave the other process waiting.
+        # An error that cannot be pickled would leave the other process waiting.
         text = f"a worker cannot read the mechanism: {type(error).__name__}: {error}"
         raise RuntimeError(text) from None
 
@@ -407,11 +408,11 @@ def _ignore_interrupts() -> None:
 
 
 _has_parent_watch = False
-"""True once this process ends with the one that started it."""
+"""True once this process watches its parent and ends with it."""
 
 
 def _end_with_parent() -> None:
-    """Let a process of a pool end with the one that started it, which may be killed."""
+    """Make a process of a pool end when its parent process ends, even if that was killed."""
     global _has_parent_watch
     from multiprocessing import parent_process
 
@@ -421,7 +422,8 @@ def _end_with_parent() -> None:
     _has_parent_watch = True
 
     def watch() -> None:
-        # Forked siblings hold the pipe by which `is_alive` knows; the number changes in any case.
+        # Forked siblings keep the pipe that `is_alive` uses open; the parent's number always
+        # changes.
         while os.getppid() == number and parent.is_alive():
             time.sleep(_SECONDS_BETWEEN_PARENT_CHECKS)
         os._exit(1)
@@ -438,7 +440,7 @@ def _introduce_process(draws: Any, introduce: Callable[[Any], str]) -> Introduct
 
 
 def _compare_introductions(mine: Introduction, other: Introduction) -> None:
-    """Refuse a worker that has other versions or gives other bits than this process."""
+    """Raise an error if a worker has other versions or gives different bits than this process."""
     if other.versions != mine.versions:
         requirement = f"workers with {', '.join(mine.versions)}, as here"
         difference = f"{other.host} with {', '.join(other.versions)}"
@@ -455,9 +457,9 @@ def workers_of(
     """Provide the workers of a run.
 
     Args:
-        executor: what the user gave: an executor, a Dask client, or None for this process.
-        threads: of this process; of an executor that does not say its size, its workers.
-        introduce: see `Processes`.
+        executor: an executor, a Dask client, or None for this process.
+        threads: number of threads of this process; for an executor of unknown size, its workers.
+        introduce: function that returns a digest, see `Processes`.
     """
     if executor is None and threads == 1:
         yield Workers()
@@ -483,7 +485,7 @@ def is_dask_client(executor: Any) -> bool:
 
 
 def count_workers(executor: Any, threads: int | None) -> int:
-    """Return the number of workers of an executor; `threads`, or all cores, if it does not say."""
+    """Return the number of workers of an executor; if it is unknown, `threads` or all cores."""
     if is_dask_client(executor):
         return max(1, sum(map(int, executor.nthreads().values())))
     most = getattr(executor, "_max_workers", None)
@@ -495,10 +497,10 @@ def _get_process_and_thread() -> tuple[str, int, int]:
 
 
 def runs_in(executor: Any) -> str:
-    """Determine by a task where an executor works: "here", "threads" or "processes".
+    """Determine by a test task where an executor works: "here", "threads" or "processes".
 
     Raises:
-        ValueError: if it takes no tasks any more.
+        ValueError: if the executor does not accept tasks any more.
     """
     try:
         process, pid, thread = executor.submit(_get_process_and_thread).result()
