@@ -239,8 +239,9 @@ class Claim(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GDP(Claim, word="GDP"):
-    """A claim of mu-Gaussian differential privacy: at least as hard to test as N(0, 1) and N(mu,
-    1).
+    """A claim of mu-Gaussian differential privacy.
+
+    The two outputs are at least as hard to distinguish as N(0, 1) and N(mu, 1).
 
     ``f(a) = Phi(Phi^-1(1 - a) - mu)`` and ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon
     Phi(-mu/2 - epsilon/mu)``. Both are exact. If the value of a query changes by at most s, noise
