@@ -231,11 +231,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     """Audit a mechanism; the test fails if its claim is refuted.
 
-    dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
-    fails when the claim is not refuted. Both take the keywords of dpcore.audit, and
-    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) those of dpcore.audit_outputs.
-    dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) take those of
-    dpcore.audit_table, and dp_audit.trace(f, pair, claim=1.0) those of dpcore.trace.
+    dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit. dp_audit.refutes(...) fails if
+    the claim is not refuted. Both accept the keywords of dpcore.audit. The keywords of
+    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) are those of dpcore.audit_outputs.
+    dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) accept the keywords
+    of dpcore.audit_table. dp_audit.trace(f, pair, claim=1.0) accepts the keywords of dpcore.trace.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS_KEY]
@@ -562,7 +562,7 @@ class DPAudit:
         self._node.user_properties.append((name, make_visible(text)))
 
     def _warn(self, audit: Audit) -> None:
-        """Warn that the outcome is not fixed; once per run, as all similar audits have this property."""
+        """Warn once per run that the outcome of this audit, and of similar audits, is not fixed."""
         stash = self._node.config.stash
         if audit.randomness == "own" and not stash.get(_WARNED_KEY, False):
             stash[_WARNED_KEY] = True

@@ -438,7 +438,7 @@ class Trusted(Record):
 
     @property
     def misleading(self) -> int:
-        """Number of values called "estimate only" far below their bound, or far from 0 for equal laws."""
+        """Number of "estimate only" values far below their bound, or far from 0 for equal laws."""
         estimate = self.estimate
         assert estimate.certified is not None
         error = np.nan_to_num(estimate.std_error, nan=0.0)
