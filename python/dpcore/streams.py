@@ -352,7 +352,7 @@ class Generators:
         return drawn
 
     def find_moved(self) -> tuple[bool, bool]:
-        """Return two flags: True if global generators changed, and True if other generators changed.
+        """Return two flags: True if global generators changed, True if other generators changed.
 
         The global generators are restored before the second flag is computed, because the list of
         all other generators may contain them again.
