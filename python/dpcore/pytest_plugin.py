@@ -345,7 +345,7 @@ class DPAudit:
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
             pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
-            pair.
+                pair.
             claim: the claim, as in `dp_audit(...)`.
             **options: further keywords, as in `dp_audit(...)`.
 
@@ -382,7 +382,6 @@ class DPAudit:
             claim: the epsilon to test, at least 0. Defaults to the mechanism's own claim.
             log: True if the table holds natural logarithms.
             **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
-                another name of `claim`.
                 another name of `claim`.
 
         Returns:

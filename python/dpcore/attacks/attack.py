@@ -494,8 +494,8 @@ class Pilot(Protocol):
 class Attack(Protocol):
     """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
 
-    Every attack of `dpcore.attacks` follows this contract, and so can a function that a user
-    writes. An attack sees pilot draws, which are not counted.
+    Every attack of `dpcore.attacks` is such a function, and a user can write one. An attack gets
+    only pilot draws, which are not counted.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:

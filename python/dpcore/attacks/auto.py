@@ -31,19 +31,18 @@ _MAX_TABULATED_BYTES: Final = 2**12
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
-    """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
+    """Combination of several attacks: the best of their scores is chosen on separate pilot draws.
 
-    Outputs that are not real numbers are tried whole and by their parts. Parts are real and
-    imaginary parts, fields, places of sequences, keys of mappings, lengths, the letters at both
-    ends of strings, and the number of times that each letter occurs. Strings are also tried by
-    their words. Objects without parts are compared as a whole. A mechanism with a method
+    Outputs that are not real numbers are used as a whole and in parts. Parts are real and imaginary
+    parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
+    strings, and the number of times that each letter occurs. The words of strings are used too.
+    Objects without parts are compared as a whole. A mechanism with a method
     `log_ratio(outputs, pair)` adds one more score.
 
     The choice never depends on the installed packages or on the speed of the machine.
 
     Args:
-        members: the attacks that compete. Add `Classifier()` if the coordinates of outputs depend
-        on
+        members: the combined attacks. Add `Classifier()` if the coordinates of outputs depend on
             each other in ways that a sum over features cannot show.
 
     Raises:

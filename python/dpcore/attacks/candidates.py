@@ -691,7 +691,9 @@ class OfParts(Record, word="OfParts"):
 def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[tuple[Score, ...], PartsRead | None]:
-    """Return the scores that an attack makes of pilot outputs of any kind, and what was read.
+    """Return the scores of an attack for pilot outputs of any kind, and the parts that it read.
+
+    Differences of outputs near the ends of the range of doubles become infinite and stay infinite.
 
     Args:
         attack: a score attack.
@@ -699,8 +701,6 @@ def read_candidates(
         outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
         pair: the pair on which they were drawn.
         name: name of the outputs in error messages.
-
-    Differences of outputs near the ends of the range of doubles become infinite and stay infinite.
 
     Returns:
         The candidates, and how much of the outputs was read. Candidates are made for the outputs

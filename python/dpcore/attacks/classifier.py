@@ -144,7 +144,7 @@ class LinearScore(Record, word="LinearScore"):
 class Discriminant(NumericAttack):
     """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
 
-    It finds shifts that no single column shows, for example under noise that several columns share,
+    It finds shifts that a single column does not show, as under noise that several columns share,
     or under noise that leaves one direction free. The weights are ``(S + s v I)^-1 (m - m')``. Here
     S is the covariance of both sides around their own means, v its mean variance, and m and m' are
     the means. The shrinkages s go down to 1e-9. The attack uses the columns and also their
@@ -543,7 +543,8 @@ class Classifier(NumericAttack):
     Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
     show. Features are the values, and flags for atoms, NaN and infinities. Fitting takes seconds,
     and trees need a few microseconds per output. Therefore use this attack only if simpler attacks
-    find little. Equal pilots give equal models, because the seed of the training is fixed.
+    find only a small loss. Equal pilots give equal models, because the seed of the training is
+    fixed.
 
     Args:
         model: "logistic" (regression on standardised features), "boosting" (histogram-based

@@ -171,7 +171,7 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 class MajorityVote(AuditAttack):
     """A vote of all entries: each votes for the input that is nearer to it; the majority decides.
 
-    The pilot chooses only between the two votes. The attack is very cheap, but weak in high
+    The pilot chooses only between the two votes. The attack is very fast, but weak in high
     dimension: for a correct Laplace mechanism with epsilon 1 it certifies 0.076 at 128 entries.
 
     Source:
@@ -292,12 +292,12 @@ def _log_ratio(counts: Counts) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coordinatewise(AuditAttack):
-    """One learned set per group of like coordinates, for mechanisms *declared* independent.
+    """One learned set per group of equal coordinates, if coordinates are *declared* independent.
 
     Coordinates with equal (x_i, x'_i) form a group. A coordinate with x_i = x'_i carries no
-    information and is left out. For each group the attack learns the set that promises the largest
-    bound: a half-line, or a union of intervals if its promise is clearly larger. The event is
-    "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
+    information and is left out. For each group the attack learns the set with the largest expected
+    bound. It is a half-line, or a union of intervals if its expected bound is clearly larger. The
+    event is "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
@@ -305,7 +305,8 @@ class Coordinatewise(AuditAttack):
 
     A user of this attack declares three things. The outputs' coordinates are independent of each
     other given the input. Coordinate i depends only on x_i. The coordinates of one group have the
-    same law. A pilot that contradicts this raises an error. A pilot that agrees does not prove it.
+    same law. If the pilot contradicts the declaration, an error is raised. If the pilot agrees with
+    the declaration, this is not a proof.
 
     Source:
         The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
@@ -321,7 +322,7 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together: the event is too rare to choose one from counts."""
+        """Choose event and direction together, because the event is too rare for pilot counts."""
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:
@@ -359,8 +360,8 @@ class Coordinatewise(AuditAttack):
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
             ValueError: if the shapes do not match, one side has fewer than two outputs, or the
-                inputs are equal in every entry. Also if the pilot's coordinates are visibly
-                dependent, or those of one group visibly unlike.
+                inputs are equal in every entry. Also if the pilot's coordinates are clearly
+                dependent, or the coordinates of one group clearly have different laws.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_coordinates(pair)

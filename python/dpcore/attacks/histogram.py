@@ -445,14 +445,14 @@ class Cells(Merged, word="Cells"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """The counts of each output on both sides; the outputs are ordered by the ratio.
+    """Counts of each output on both sides; the outputs are ordered by the ratio of the counts.
 
     For discrete outputs with enough pilot draws this ratio is the likelihood ratio itself, and the
     best threshold gives the best event. Outputs may be integers, bools, strings, any hashable
-    objects, rows of these, or floats. Floats are merged before they are compared: values that
-    rounding may have made from one number count as one. Floats that never repeat are put into bins
-    by rank, in addition to the atoms. Therefore a pattern of flags with one or two values is also a
-    cell.
+    objects, rows of such values, or floats. Floats are merged before they are compared: values that
+    rounding may have made from the same number count as one value. Floats that never repeat are put
+    into bins by rank, in addition to the atoms. Therefore a pattern of flags with one or two values
+    is also a cell.
 
     It applies if the pilot has on average 8 outputs per cell, or 64 if there are bins (16 cells are
     always allowed). At most 65,536 cells are kept, the most frequent ones.

@@ -246,11 +246,11 @@ class FloatLattice(ScoreAttack):
     the exponent of the lowest set bit. Windows end at 0, at x_i, at x'_i, or a power of two away
     from them. The first scores are the cuts "in this window and no multiple of 2^-e" that should
     certify the largest bounds. One more score is the log ratio of the whole table. Only a
-    difference of the *shares* of fine numbers within one window counts as a trace. Therefore the
-    attack does not see the real-number law of a mechanism: its bound is a finding about the
+    difference of the *shares* of fine numbers within one window counts as evidence. Therefore the
+    attack does not detect the real-number law of a mechanism: its bound is a finding about the
     floating-point implementation.
 
-    Without a trace it returns a score that is always 0, which certifies 0. Snapped and discrete
+    Without evidence it returns a score that is always 0, which certifies 0. Snapped and discrete
     mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that are not
     floats have no such bits, and the attack does not apply. Float32 outputs, and float32 values
     kept as doubles, are treated alike, because the exponents belong to the numbers. If there are
@@ -280,7 +280,7 @@ class FloatLattice(ScoreAttack):
             pair: the pair on which they were drawn; its entries are used if they match the outputs.
 
         Returns:
-            The scores, most promising first. Without a trace, one score that is always 0. Empty if
+            The scores, most promising first. Without evidence, one score that is always 0. Empty if
             the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)

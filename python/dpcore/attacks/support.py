@@ -564,6 +564,8 @@ def find_rare_values(
         outputs_prime: the same on x'.
         goal: the aim of the counted draws.
         luck: probability that a value of both sides is taken for a value of one side.
+
+    Returns:
         The choice, or None.
     """
     rows = read_both_sides(outputs, outputs_prime)

@@ -527,7 +527,7 @@ def renyi(
         confidence: confidence of each certified bound, in each direction.
         rng: seed or generator for folds, groups, permutations and replicates.
         threads: number of threads. Defaults to all cores.
-        progress: True or False to show progress or not. Defaults to a terminal or notebook only.
+        progress: True or False to show progress or not. Defaults to True on a terminal or notebook.
         score: score that replaces the logistic score. It is a function of (train0, train1) that
             returns a function of rows, or a function of rows that was fixed before the data were
             seen.

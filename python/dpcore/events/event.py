@@ -348,7 +348,7 @@ def _format_dtype(tensor: Any) -> str:
 class Event(Protocol):
     """An event that an audit counts: a function `outputs -> bools`.
 
-    Every event of `dpcore.events` follows this contract, and so can a function that a user writes.
+    Every event of `dpcore.events` is such a function, and a user can write one.
     """
 
     def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
@@ -718,7 +718,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """The event of an attack without an event: it never happens, and certifies 0."""
+    """Event that never happens and certifies 0, for an attack that finds no other event."""
 
     happens: ClassVar[bool] = False
 

@@ -547,18 +547,17 @@ def repeat(
     """Make a mechanism from a function that returns one output per call.
 
     Numbers are stacked into an array of shape `(size,)`. Arrays, lists and tuples of numbers of one
-    shape are stacked into shape `(size, ...)`. Any other answer is one output in a 1-d object
-    array: strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
+    shape are stacked into shape `(size, ...)`. Other outputs are stored in a 1-d object array:
+    strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
     table (of pandas, polars or pyarrow, or an array with fields) becomes a mapping from column
     names to lists. Its index and names are included if they carry information. For a pandas Series
-    with a plain index, only the values count. Each answer is one output, including its shape and
-    its names, which may also refute a claim. With `catch`, outputs are always in an object array,
-    so that it can hold numbers and caught exceptions. A caught exception becomes
-    `Raised(class name, message)`.
+    with a plain index, only the values count. The shape and the names belong to the output, so
+    they may also refute a claim. With `catch`, outputs are always in an object array, which can
+    hold numbers and caught exceptions. A caught exception becomes `Raised(class name, message)`.
 
     A function with its own entropy (a secure generator, OpenDP, a device) is audited unchanged. Its
-    draws are independent, so the bound holds. But no seed repeats such an audit, and `reproducible`
-    is False.
+    draws are independent, so the bound holds. But a seed cannot repeat such an audit, and the
+    mechanism's attribute `reproducible` is False.
 
     Args:
         fn: `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to a parameter named `rng` after

@@ -114,7 +114,7 @@ class Search(Record, word="Search"):
         """Propose new pairs that are similar to the best pairs so far.
 
         Args:
-            best: pairs and their merits, the best first. Pairs at the front are moved more often.
+            best: pairs and their merits, the best first. Better pairs are moved more often.
             rng: generator that chooses pairs and moves.
             most: largest number of proposals.
             known: pairs that have been tried, in addition to those in `best`.

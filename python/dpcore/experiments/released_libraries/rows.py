@@ -49,7 +49,7 @@ class Row(Shown):
         hits: outputs in the event, on x and on x'.
         trials: draws per side.
         rounding: bound of the event that uses the last bits, or None if the pilot found no such
-        event.
+            event.
         draw_seconds: time of one draw.
         traced: outcome of `dpcore.trace`.
         traced_line: line with the largest loss.
