@@ -90,9 +90,7 @@ class NoiseAdder(ObjectCalls):
     @property
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, delta) of the object, or None if it states none."""
-        if not has_all(self._root, "epsilon"):
-            return None
-        return float(self._root.epsilon), float(getattr(self._root, "delta", 0.0))
+        return _read_stated(self._root)
 
     @property
     def norm(self) -> str:
@@ -152,7 +150,7 @@ class LocalClient(ObjectCalls):
     @property
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, 0) of the client, or None if it has no epsilon."""
-        return (float(self.client.epsilon), 0.0) if has_all(self.client, "epsilon") else None
+        return _read_stated(self.client)
 
     def default_pair(self) -> tuple[Pair, ...]:
         """Return all pairs of values.
@@ -240,9 +238,7 @@ class FittedModel(ObjectCalls):
     @property
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, delta) of the model, or None if it has no epsilon."""
-        if not has_all(self.model, "epsilon"):
-            return None
-        return float(self.model.epsilon), float(getattr(self.model, "delta", 0.0))
+        return _read_stated(self.model)
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
         if not isinstance(x, (tuple, list)):
@@ -342,6 +338,12 @@ class TumultMeasurement(ObjectCalls):
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
         return lambda value: self.measurement(unwrap_scalar(value))
+
+
+def _read_stated(owner: Any) -> tuple[float, float] | None:
+    """Return the (epsilon, delta) of an object's attributes, or None if it has no epsilon."""
+    epsilon, delta = (getattr(owner, name, None) for name in ("epsilon", "delta"))
+    return None if epsilon is None else (float(epsilon), float(delta or 0.0))
 
 
 def _round_up(number: Any) -> float:

@@ -96,7 +96,7 @@ def code_by_column(layout: Layout) -> Coding:
 
 
 def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
-    """Code patterns by how often each symbol occurs in a class of columns; None if too long.
+    """Code patterns by how often each symbol occurs in a class of columns, or None if too long.
 
     The key loses the order of the columns in a class. If these columns are exchangeable, their
     order carries no information.

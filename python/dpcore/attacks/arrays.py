@@ -130,7 +130,7 @@ def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
 
 
 def read_columns(outputs: Array) -> Array | None:
-    """Return outputs as rows of numbers, shape `(size, entries)`; None for other types."""
+    """Return outputs as rows of numbers, shape `(size, entries)`, or None for other types."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None

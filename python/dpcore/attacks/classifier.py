@@ -364,7 +364,7 @@ class Features(Record, word="Features"):
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """Return a tensor on the device of the outputs; None if the number of entries differs."""
+        """Return a tensor on the device of the outputs, or None for another number of entries."""
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None

@@ -172,7 +172,7 @@ class Letters(Record, word="Letters"):
 
 
 def kind_of(outputs: Array) -> str | None:
-    """Return the kind of letters for an array; None for objects and irregular arrays."""
+    """Return the kind of letters for an array, or None for objects and irregular arrays."""
     kinds = dict.fromkeys("biumM", "whole") | {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 

@@ -288,7 +288,7 @@ class Bunch:
 
     @functools.cached_property
     def forms(self) -> list[str | None]:
-        """The form of every item, see `form_of`; None if the item is absent."""
+        """The form of every item, see `form_of`, or None if the item is absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
         has_one = len(classes) == 1 and not any(map(has_many_forms, classes))

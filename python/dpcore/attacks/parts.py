@@ -534,7 +534,7 @@ class OfColumns(Record, word="OfColumns"):
 
 
 class _PartCache(threading.local):
-    """The columns of arrays that a thread has read; None outside of `remember_parts`."""
+    """The columns of arrays that a thread has read, or None outside of `remember_parts`."""
 
     known: dict[int, Any] | None = None
 
@@ -543,7 +543,7 @@ _part_cache = _PartCache()
 
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
-    """Return the columns of an array that were read; None outside of `remember_parts`."""
+    """Return the columns of an array that were read, or None outside of `remember_parts`."""
     columns = _part_cache.known
     # The array is stored too, so that its id is not used again.
     return None if columns is None else columns.setdefault(id(outputs), (outputs, {}))[1]

@@ -84,7 +84,7 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
 
 
 def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
-    """Return sign change, median, spread, and 1 for three or more values; None if constant."""
+    """Return sign change, median, spread, and 1 for three or more values, or None if constant."""
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
     gaps, slack = cuts_of(ordered, grain), grain.typical
@@ -407,7 +407,7 @@ class Products(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a box in three columns that is empty on one side; None if there is none."""
+        """Choose a box in three columns that is empty on one side, or None if there is none."""
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None

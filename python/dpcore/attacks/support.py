@@ -213,7 +213,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The two sentences for the values of a single atom, the larger first; None for several."""
+        """The two sentences for the values of one atom, the larger first, or None for several."""
         if self.entries.size != 1:
             return None
         text = f"entry {self.entries[0]} equals {0.5 * (self.lows[0] + self.highs[0]):.10g}"
@@ -620,7 +620,7 @@ def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -
 def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """Return the event that an output holds a value of only one side; None without such a value."""
+    """Return the event that an output holds a value of only one side, or None without one."""
     frequent = _keep_frequent(atoms, 1 - 2 * side)
     if not frequent:
         return None

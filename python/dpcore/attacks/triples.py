@@ -131,7 +131,7 @@ class CellRatios(Merged, word="CellRatios"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences for the inside and the outside of a box; None for other tables."""
+        """The sentences for the inside and the outside of a box, or None for other tables."""
         if np.count_nonzero(self.weights) != 1 or self.moduli.any() or self.cuts.shape[1] != 2:
             return None
         ends = zip(self.entries, self.cuts, strict=True)

@@ -127,7 +127,7 @@ class OfEntries(Record, word="OfEntries"):
 
     @property
     def alone(self) -> Any:
-        """Function that returns the only entry read, and its score; None for several entries."""
+        """Function that returns the only entry read, and its score, or None for several entries."""
         inner = score_attribute(self.score, "alone")
         return inner and (lambda: (int(self.entries[inner()[0]]), inner()[1]))
 

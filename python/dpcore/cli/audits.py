@@ -109,7 +109,7 @@ def parse_relation(text: str | None) -> Neighbour | None:
 
 
 def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
-    """Read the pair of `--x` and `--x-prime`, or the pairs of `--patterns`; None without both.
+    """Read the pair of `--x` and `--x-prime`, or the pairs of `--patterns`, or None without both.
 
     Raises:
         Usage: if options are missing or exclude each other, or an input is invalid.
@@ -124,7 +124,7 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
 
 
 def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
-    """Read the pair of `--x` and `--x-prime`, or of two texts; None if no input is given.
+    """Read the pair of `--x` and `--x-prime`, or of two texts, or None if no input is given.
 
     Raises:
         Usage: as for `read_pairs`.

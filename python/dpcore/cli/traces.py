@@ -48,7 +48,7 @@ def _trace_function(asked: TraceArguments, path: Path, name: str) -> Trace:
 
 
 def _choose_claim(asked: TraceArguments, function: Any) -> Any:
-    """Return the claim of the options, or else the function's own; None with --no-claim."""
+    """Return the claim of the options, or else the function's own, or None with --no-claim."""
     if asked.claim is not None or asked.no_claim:
         return asked.claim
     own = mechanism_attribute(function, "claim")

@@ -484,7 +484,7 @@ class EventRecord(Record):
 
 
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
-    """Compute the scores of outputs on a device; None if the score needs an array.
+    """Compute the scores of outputs on a device, or None if the score needs an array.
 
     Only the package's own scores are computed there, because a subclass may score differently.
     """
@@ -682,7 +682,7 @@ def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.flo
 
 
 def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-    """Compute the scores of readable rows; None if no row of several is readable."""
+    """Compute the scores of readable rows, or None if no row of several is readable."""
     scores = np.full(len(outputs), np.nan)
     groups, others = group_rows(outputs)
     read = [_fill_scores(scores, score, *group) for group in groups]

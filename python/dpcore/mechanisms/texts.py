@@ -393,7 +393,7 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
 
 
 def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
-    """Read from a rewriting function's signature if it takes one text or texts; None if unclear.
+    """Read from a rewriting function's signature if it takes one text or texts, or None if unclear.
 
     Raises:
         TypeError: if the function has arguments other than the texts and `rng`.

@@ -35,7 +35,7 @@ def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
 
 
 def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the least sufficient number, rounded up to two digits; None if 10^15 is not enough."""
+    """Return the least sufficient number, rounded up to two digits, or None above 10^15."""
     for digits in range(14):
         if is_enough(99 * 10**digits):
             unit = 10**digits

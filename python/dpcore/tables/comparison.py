@@ -89,7 +89,7 @@ class Neighbours:
         return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
-        """Return a mask of pairs of two spans, shape `(len(rows), len(others))`; None for all."""
+        """Return a mask of two spans, shape `(len(rows), len(others))`, or None for all pairs."""
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
             return None

@@ -347,7 +347,7 @@ def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
 
 
 def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
-    """Move the cheapest draw of a single row; None if it cannot move by an integer."""
+    """Move the cheapest draw of a single row, or None if it cannot move by an integer."""
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
     best = int(np.argmin(costs))
@@ -377,7 +377,7 @@ def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
 
 
 def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
-    """Return the shortest move of Gaussian noise only, in units of sigma; None if none fits."""
+    """Return the shortest move of Gaussian noise only, in units of sigma, or None if none fits."""
     equal = senses == 0
     if not equal.all():
         return None
@@ -391,7 +391,7 @@ def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -
 def _solve_program(
     block: Floats, aims: Floats, senses: Ints, table: NoiseTable, part: Ints
 ) -> Floats | None:
-    """Return the cheapest move, in units of the scales, by a linear program; None if none fits."""
+    """Return the cheapest move of a linear program, in units of the scales, or None if none fits."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 

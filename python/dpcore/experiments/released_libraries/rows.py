@@ -22,7 +22,7 @@ NOT_REFUTED, VIOLATION = "not refuted", "violation"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Row(Shown):
-    """Results of one case, and the versions with which it was counted.
+    """Counts of one case, and the versions of the software that made them.
 
     Args:
         package: name of the package on the index.

@@ -69,7 +69,7 @@ class Target:
 
     @property
     def count(self) -> int | None:
-        """Number of values of an attribute; None for a number."""
+        """Number of values of an attribute, or None for a number."""
         return None if self.is_number else max(map(len, self.values))
 
 

@@ -293,7 +293,7 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Length and rates of a training; None for settings that a system does not have.
+    """Length and rates of a training, or None for settings that a system does not have.
 
     Attributes:
         epochs: number of passes over the texts. None chooses a number from 5 to 35 that gives about
