@@ -85,7 +85,7 @@ class Auto(ScoreAttack):
             if isinstance(member, Histogram) and is_in_other:
                 continue
             if isinstance(member, (Products, Residues, Words)):
-                # Without their fallback scores: other members have a score here.
+                # The fallback scores are left out, because other members have a score here.
                 scores = member.telling(outputs, outputs_prime)
             else:
                 scores = member.candidates(outputs, outputs_prime, pair)
@@ -111,6 +111,6 @@ class Auto(ScoreAttack):
         return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error for outputs with entries; without entries the sides do not differ."""
+        """Raise an error that no attack applies, unless the outputs have no entries."""
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

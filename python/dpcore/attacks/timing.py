@@ -264,7 +264,7 @@ class TimedScore(Merged, word="TimedScore"):
 
 
 def _name_columns(columns: Sequence[Any]) -> str:
-    """Name columns in a few words; two excesses, which differ only in their side, are one."""
+    """Name columns in a few words; two excesses that differ only in their side get one name."""
     named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
     excesses = [column for column in columns if isinstance(column, ExcessLatency)]
     if excesses:

@@ -56,7 +56,7 @@ _MAX_BOX_SHARE: Final = 0.0625
 """Largest share of the rows that a box may hold; larger boxes are left to other scores."""
 _BOX_ROUNDS: Final = 3
 _TRIMMED_ROWS: Final = 2
-"""Rows that are removed at either end of a run before the last round."""
+"""Rows that are removed at both ends of a run before the last round."""
 _EMPTY_SIDE_WEIGHT: Final = 8.0
 """Weight of one row of the other side, in rows of the full side."""
 _MARGIN_GAPS: Final = 5.0
@@ -323,7 +323,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     sizes = [side.shape[1] for side in sides]
     if min(sizes) < _BOX_ROWS[0]:
         return None
-    # The emptiest of very many boxes lacks about this many rows by chance.
+    # By chance, the emptiest of very many boxes lacks about this many rows.
     boxes = [_grow_box(sides, *window) for window in _find_empty_windows(sides)]
     boxes = [box for box in boxes if box.k > _LUCKY_ROWS]
     if not boxes:
