@@ -96,7 +96,7 @@ def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
 def _last_place(size: Any) -> Any:
     """Return the last place of magnitudes.
 
-    Limited below the largest double, where it is infinite.
+    The result is limited just below the largest double, because it would be infinite there.
     """
     return np.spacing(np.minimum(size, np.nextafter(LARGEST, 0.0)))
 

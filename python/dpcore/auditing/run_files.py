@@ -77,7 +77,7 @@ class FixedFields:
         checks: contradictions to independence that the first calls showed.
         remarks: remarks on the choice of the event.
         collisions: numbers of pairs and of equal pairs of pilot rows, on x and on x'.
-        whole: True if a file holds the event itself, and not only its name.
+        whole: True if a file can hold the event itself, and not only its name.
         bits: digest of some outputs by which other machines are compared; empty if the seed repeats
             no outputs.
     """

@@ -55,8 +55,9 @@ PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 _MIN_SINGLE_GROUPS: Final = 40
 _MAX_BALL_ROWS: Final = 10_000
 _MAX_SIZE_RATIO: Final = 20
-"""Limit on the rows of a set that the ball uses: the larger of `_MAX_BALL_ROWS` and this factor
-times the rows of the smaller set. If the ball is only shown for comparison: `_MAX_BALL_ROWS`."""
+"""Factor in the limit on the rows of a set that the ball uses. The limit is the larger of
+`_MAX_BALL_ROWS` and this factor times the rows of the smaller set. If the ball is only shown for
+comparison: `_MAX_BALL_ROWS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

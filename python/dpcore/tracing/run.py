@@ -359,7 +359,7 @@ class _TraceCourse:
         )
 
     def _describe_cover(self) -> str:
-        """Return which noise the loss covers, with the first reason if it is not every noise."""
+        """Describe the noise that the loss covers, with the reason if it is not every noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
             reason = self._find_gap(draw)
