@@ -336,7 +336,7 @@ def have_one_content(first: Any, second: Any) -> bool:
             have_one_content(first[key], second[key]) for key in first
         )
     if isinstance(first, (float, np.generic)):
-        # Compared by bytes, as in an array: NaN equals itself and 0.0 differs from -0.0.
+        # Bytes are compared, as for arrays: NaN equals itself and 0.0 differs from -0.0.
         return _field_key(np.asarray(first)) == _field_key(np.asarray(second))
     try:
         return _fields_equal(first, second)

@@ -610,7 +610,8 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
         total = tallies[0] + tallies[1]
         if len(total) > most:
             return ()
-    # Sorted by frequency; keys of equal frequency stay in the order of their first occurrence.
+    # The keys are sorted by frequency; keys of equal frequency stay in the order of their first
+    # occurrence.
     keys = tuple(key for key, _ in total.most_common(_MAX_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
     return tuple(Outcomes(keys, values, *grid) for values in _order_cells(counts, sides))

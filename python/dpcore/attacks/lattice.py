@@ -352,7 +352,7 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
         return np.array([-1.0, 1.0])
     bounds = [np.array(centres)]
     for centre in centres:
-        # Halved, so that no difference overflows.
+        # The numbers are halved, so that no difference overflows.
         middle = float(np.median(np.abs(finite / 2.0 - centre / 2.0)))
         power = int(np.frexp(middle)[1]) + 1
         deep = int(np.clip(np.log2(finite.size / 2.0) - _MAX_OCTAVES_ABOVE, 3, _MAX_OCTAVES_BELOW))

@@ -89,7 +89,7 @@ Node = Array | list[Any]
 _CHUNK_NUMBERS: Final = 2**18
 """Numbers that are read in one step: they fit into the cache."""
 _MAX_CHUNK_BYTES: Final = 2**25
-"""Bytes of outputs that are read in one step. As Python objects they need several times as much."""
+"""Bytes of outputs that are read in one step. Python objects need several times as much memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

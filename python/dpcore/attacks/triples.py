@@ -230,7 +230,8 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
         return []
     most = int(np.clip(_MOMENT_WORK // len(owners) ** 3, *_MOMENT_ROWS))
     sides = [np.array(side, np.float32)[:, :most] for side in zip(*features, strict=True)]
-    # Around their means: features that depend on the input separately have no joint moment.
+    # Moments are taken around the means: features that depend on the input separately have no joint
+    # moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.concatenate([np.ones_like(side[:1]), side]) for side in sides]
     places = np.array([-1, *(ways[number].column for number in owners[1:])])

@@ -146,7 +146,8 @@ class FixedFields:
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
         for name, value in mine["audit"].items():
-            # Compared as text, because 1, 1.0 and True are equal but are different inputs.
+            # Inputs are compared as text, because 1, 1.0 and True are equal but are different
+            # inputs.
             texts = json.dumps(value), json.dumps(theirs["audit"].get(name))
             if name not in _UNCOMPARED and texts[0] != texts[1]:
                 return name, value, theirs["audit"].get(name)

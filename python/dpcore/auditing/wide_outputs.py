@@ -218,7 +218,7 @@ class WideReading:
 
     @property
     def training(self) -> Sides:
-        """Kept outputs that the attack learns from: every second output."""
+        """Kept outputs from which the attack learns: every second output."""
         return self.rows[0][::2], self.rows[1][::2]
 
     @property

@@ -67,7 +67,7 @@ class Request:
     Attributes:
         points: both sets of rows.
         method: method that computes the values; "auto" is replaced by the chosen method.
-        checks: True if the held-out tests run. Also False if a set is too small to be split.
+        checks: True if the held-out tests run. It is also False if a set is too small to be split.
         begun: start of the estimate, in seconds of `time.perf_counter`.
         wanted: requested orders, shape (n_alpha,).
         grid: orders at which beliefs are decided, ascending; includes the requested orders.

@@ -299,7 +299,8 @@ def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any])
     like = outputs.flat
     key = (id(owner), like.dtype, like.device)
     held = _device_cache.get(key)
-    # Compared by identity: a comparison of a thousand thresholds takes longer than their use.
+    # The arrays are compared by identity, because a comparison of a thousand thresholds takes
+    # longer than their use.
     if held is None or held[0] is not owner:
         held = _device_cache[key] = (owner, make(like, _format_dtype(like)))
         while len(_device_cache) > _MAX_CACHED_VALUES:

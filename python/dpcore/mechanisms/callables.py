@@ -228,7 +228,8 @@ def _add_note_on_failures(
         if any(failures):
             break
     for number in range(1, _REPEATED_FAILURES):
-        # Make more calls than one failure needed, so that a chance on both inputs shows on both.
+        # Make more calls than the first failure needed, so that a random failure on both inputs is
+        # seen on both.
         more = _REPEATED_FAILURES * rows if one_by_one(mechanism) else rows
         failures = [failures[side] + fails(side, more, number) for side in (0, 1)]
     if min(failures) > 0 or not any(failures):
@@ -254,7 +255,8 @@ def tensor_of(
     Events read the outputs before the next call, so a buffer that is filled again is not copied.
     """
     tensor = mechanism.tensor(x, size, rng)
-    # Only messages compute the name: the text of a whole model takes longer than a block of noise.
+    # The name is computed only for messages: the text of a whole model takes longer than a block of
+    # noise.
     if not is_tensor(tensor):
         raise mistyped(f"outputs of {name_of(mechanism)}", "a tensor", tensor)
     if tensor.shape[:1] != (size,):
@@ -469,7 +471,8 @@ class Repeated(Shown):
     ) -> list[npt.NDArray[Any]]:
         """Call the function `size` times on each of two inputs, in turns.
 
-        If the function keeps a state between calls, this state then changes for both inputs alike.
+        If the function keeps a state between calls, this state then changes in the same way for
+        both inputs.
 
         Args:
             inputs: two inputs.

@@ -19,7 +19,8 @@ from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbou
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
-"""Smallest number of pairs in a late round. Half of them are kept pairs, half are new."""
+"""Smallest number of pairs in a late round. Half of them are pairs of the previous round, and half
+are new pairs."""
 
 _TRIES_PER_PAIR = 20
 """Number of moves or draws per requested pair, before a search treats the domain as exhausted."""

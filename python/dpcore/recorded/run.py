@@ -255,7 +255,8 @@ def audit_outputs(
         rows: "independent" or "one_run", required.
         claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to no
             claim.
-        delta: delta of the claim, in [0, 1). Not allowed with a curve, which has its own.
+        delta: delta of the claim, in [0, 1). It is not allowed with a curve, which has its own
+            delta.
         confidence: probability that the bound holds, strictly between 0 and 1.
         attack: for independent rows: an object of `dpcore.attacks`, its name, or any function
             `(outputs, outputs_prime, pair) -> event`. Defaults to "auto".

@@ -89,7 +89,8 @@ class OpacusStep:
             `(n,)`.
         gradients: gradients of n records, in place of `losses`, shape `(n, P)` with the P weights
             of the optimizer in its order. Records are then row numbers, `range(n)`. Large rows of
-            opposite sign can show faults that natural records do not. Not for ghost clipping.
+            opposite sign can show faults that natural records do not. They are not available for
+            ghost clipping.
 
     Raises:
         ModuleNotFoundError: if opacus is not installed.
