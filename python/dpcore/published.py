@@ -1,6 +1,6 @@
 """Systems from the literature, with their published parameters and their claims.
 
-They are for audits and experiments, not for the release of data: see `dpcore.sample`.
+For audits and experiments, not for releasing data: see `dpcore.sample`.
 
 A `claim` is a statement that may be false. `sound` is True if the claim holds, `fault` describes
 the error of the system, and `default_pair` returns the pair of inputs with the largest loss.

@@ -547,7 +547,7 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evidence(Result):
-    """Finished audit. All reported numbers are computed from the four integers in `counts`.
+    """A finished audit. All reported numbers are computed from the four integers in `counts`.
 
     Three words have different meanings. `claim` is the stated epsilon, `epsilon_lower` is certified
     at `confidence`, and `epsilon_hat` is a point estimate, not a bound.
