@@ -218,8 +218,8 @@ class FittedModel(ObjectCalls):
 
     Args:
         model: the model, not fitted. Its `epsilon` is the claim.
-        attributes: names of the released attributes, with dots for attributes of attributes.
-            Defaults to all numeric attributes whose names end with "_" and do not begin with "_".
+        attributes: names of the released attributes, with dots for nested attributes. Defaults to
+            all numeric attributes whose names end with "_" and do not begin with "_".
 
     Example:
         The input is the tuple of arguments of `fit`::

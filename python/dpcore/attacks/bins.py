@@ -304,12 +304,11 @@ class Layout(NamedTuple):
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
-    """Return the class number of each column, shape `(columns,)`; a class has equal inputs.
+    """Return the class number of each column, shape `(columns,)`, from the inputs.
 
-    Two entries of the output are in one class if the corresponding entries are equal in x, and
-    equal in x'. If an input has one entry, or its number of entries divides the number of columns,
-    the input is repeated over the columns. Other inputs do not help: then every column has its own
-    class.
+    Two columns are in one class if the corresponding entries are equal in x, and are also equal in
+    x'. If an input has one entry, or its number of entries divides the number of columns, the input
+    is repeated over the columns. Other inputs do not help: then every column has its own class.
     """
     own = np.arange(columns)
     inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]
