@@ -577,7 +577,8 @@ ARGUMENT = (
     ("auditing/arguments.py", "    progress: bool | None = None\n", '    remark: str = ""\n'),
     ("auditing/arguments.py", '        errors.flag("same_bits"',
      '        errors.instance("remark", self.remark, str)\n'),
-    ("auditing/run.py", "        progress: True to show a progress bar.", "        remark: a remark.\n"),
+    ("auditing/run.py", "        progress: True to show a progress bar.",
+     "        remark: a remark.\n"),
     ("cli/options.py", "    seed: int | None = _make_seed()\n    route",
      '    remark: str = _run_option("A remark.", default="")\n'),
 )  # fmt: skip

@@ -422,3 +422,39 @@ def test_half_precision_raises_no_warning():
     """2^53, up to which doubles hold whole numbers, is infinite in float16."""
     halves = np.random.default_rng(7).laplace(size=(64, 1)).astype(np.float16)
     assert not (residues_of(halves, 2) >= 0).all()
+
+
+def draw_bingham(x, size, rng):
+    """Draw unit vectors y with density proportional to exp(2 y' x y), by rejection."""
+    rows = np.empty((0, len(x)))
+    while len(rows) < size:
+        drawn = rng.normal(size=(2 * size, len(x)))
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        exponents = 2.0 * (np.einsum("ij,jk,ik->i", drawn, x, drawn) - np.linalg.eigvalsh(x)[-1])
+        rows = np.vstack([rows, drawn[rng.random(len(drawn)) < np.exp(exponents)]])
+    return rows[:size]
+
+
+@pytest.mark.parametrize("dim", [2, 5, 10])
+def test_directions_have_a_quadratic_score(dim):
+    """The seed is fixed. The reference is the exact log-likelihood ratio as the score."""
+    first, second = np.linalg.qr(np.random.default_rng(5).normal(size=(dim, dim)))[0][:2]
+    pair = np.outer(first, first), np.outer(second, second)
+
+    def log_ratio(outputs):
+        return 2.0 * ((outputs @ first) ** 2 - (outputs @ second) ** 2)
+
+    report, exact = (
+        dpcore.audit(draw_bingham, pair, attack=attack, trials=10**5, claim=4.0, rng=1)
+        for attack in (None, Threshold(score=log_ratio))
+    )
+    assert report.epsilon_lower > 0.75 * exact.epsilon_lower
+    assert report.epsilon_lower < 4.0
+
+
+def test_directions_without_a_difference_have_no_quadratic_score():
+    rng = np.random.default_rng(6)
+    rows = [rng.normal(size=(4_000, 6)) for _ in range(2)]
+    rows = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in rows]
+    made = Products().candidates(*rows, Pair(np.zeros(6), np.ones(6)))
+    assert not any(isinstance(score, ValueProducts) for score in made)

@@ -16,7 +16,7 @@ from .lattice import FloatLattice
 from .products import Products
 from .residues import Residues
 from .support import Support
-from .threshold import Threshold
+from .threshold import Threshold, hash_score
 from .timing import Timing
 from .words import Words
 
@@ -75,7 +75,7 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
 __all__ = [
     "Additive", "Attack", "Auto", "Classifier", "Coordinatewise", "Discriminant", "FloatLattice",
     "Histogram", "MajorityVote", "Products", "Residues", "Support", "Threshold", "Timing", "Words",
-    "choose", "named",
+    "choose", "hash_score", "named",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ matrix product.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
@@ -47,6 +48,9 @@ _CENTRED_VALUE_LIMIT: Final = 4.0
 _MAX_PRODUCT_TERMS: Final = 256
 _MAX_JOINT_COLUMNS: Final = 20
 """Largest number of columns in the quadratic form of all informative pairs together."""
+_NORM_TOLERANCE: Final = 1e-5
+"""Largest relative difference of the squared norms of vectors of one length; above the rounding of
+single precision."""
 _MIN_EIGENVALUE: Final = 1e-3
 """Least eigenvalue of a matrix of moments; smaller ones are raised to it before the inversion."""
 
@@ -365,21 +369,22 @@ def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Products(NumericAttack):
-    """Products of the signs, and of the centred values, of all pairs of at most 64 columns.
+    """Products of the signs, and of the centred values, of all pairs of at most 512 columns.
 
     The attack compares second moments between the sides. These are moments of the signs around each
     column's median, and of the values minus the median divided by their spread. Pairs that differ
-    by 5 standard errors give the scores. The first is the product of the most informative pair. The
-    second is the log-likelihood ratio of normal laws with that pair's moments; for a correlated
-    pair it is mostly the squared difference of the two columns. If several pairs are informative,
-    weighted sums over all of them are added.
+    by 5 standard errors (6 among more than 64 columns) give the scores. The first is the product of
+    the most informative pair. The second is the log-likelihood ratio of normal laws with that
+    pair's moments; for a correlated pair it is mostly the squared difference of the two columns. If
+    several pairs are informative, weighted sums over all of them are added. If all outputs are
+    vectors of one length, such as unit vectors, a quadratic form of all columns is added.
 
     The attack also reduces at most 32 columns to a few values: each value of a column with at most
     four values, residues modulo 2 and 3 of whole numbers, and signs around 0 and around the median.
     The pair and the three columns whose joint moments differ most get a table of their cells. With
-    3 to 10 columns of floats, a box in three columns that one side leaves empty is one more event.
+    3 to 8 columns of floats, a box in three columns that one side leaves empty is one more event.
 
-    If more than 64 columns vary, the attack takes 32 evenly spaced columns and the neighbour of
+    If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
     each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
     in which fewer than two columns vary. It also does not apply to outputs with few patterns,
     because `Additive` then scores each pattern separately.
@@ -423,7 +428,7 @@ class Products(NumericAttack):
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make at most six scores; no scores if the joint laws of columns do not differ."""
+        """Make at most seven scores; no scores if the joint laws of columns do not differ."""
         if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
@@ -435,6 +440,7 @@ class Products(NumericAttack):
         yield from _tabulate_groups(columns, frame)
         if frame.many.any():
             yield from _multiply_values(columns, frame)
+            yield from _weigh_directions(columns, frame)
 
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
@@ -504,6 +510,34 @@ def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProduc
     # The quadratic form counts a pair of two columns twice.
     weights = form[first, second] * np.where(first == second, 1.0, 2.0)
     return _sum_products(frame, used[first], used[second], weights)
+
+
+def _weigh_directions(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
+    """Yield the quadratic form of the second moments of vectors of one length, such as directions.
+
+    If the density of a unit vector y is proportional to exp(y' A y), the log-likelihood ratio of
+    two matrices A is a quadratic form (Bingham 1974, Annals of Statistics 2, section 2). Its
+    estimate is the difference of the second moments without the directions that chance explains.
+    """
+    size = min(side.shape[1] for side in columns)
+    values = [np.asarray(side, np.float64) for side in columns]
+    norms = np.concatenate([np.square(side).sum(axis=0) for side in values])
+    radius = float(norms.mean())
+    if not radius > 0.0 or not (np.abs(norms / radius - 1.0) < _NORM_TOLERANCE).all():
+        return
+    dim = len(values[0])
+    difference = np.subtract(*(side @ side.T / side.shape[1] for side in values)) / radius
+    weights, directions = np.linalg.eigh(difference)
+    # Twice the largest eigenvalue that chance alone gives for two samples of uniform directions.
+    largest = 4.0 * math.sqrt(2.0 / (size * (dim + 2.0)))
+    weights = np.where(np.abs(weights) > largest, weights, 0.0)
+    if not weights.any():
+        return
+    form = (directions * weights) @ directions.T
+    first, second = np.triu_indices(dim)
+    terms = form[first, second] * np.where(first == second, 1.0, 2.0)
+    scales = np.full(dim, math.sqrt(radius))
+    yield ValueProducts(frame.entries, np.zeros(dim), scales, first, second, terms)
 
 
 def _invert_matrix(matrix: Floats) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -38,6 +38,8 @@ _MAX_SUMMED_COLUMNS: Final = 64
 """Largest number of columns for which sums of rows are faster column by column."""
 _SIGNED_MEASURES: Final = ("value", "real", "imaginary", "number")
 """Parts of outputs that may be negative zeros."""
+_FLOAT_INTEGERS: Final = 2.0**53
+"""Floats of this size or larger do not hold every whole number."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
 """Standard errors subtracted from an estimated log ratio, because the best of many is too good."""
 
@@ -351,6 +353,95 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     def __str__(self) -> str:
         """Return one line for a report."""
         return "number of entries that are -0.0"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HashMatch(Record):
+    """The score that `hash_score` makes."""
+
+    hash: Callable[[Any, int], int]
+    inputs: tuple[Any, Any]
+
+    cost = 1000
+    whole = reads_seed = True
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores, -1, 0 or 1, of outputs of shape `(size, 2)`."""
+        rows = _read_values_and_seeds(outputs)
+        matches = np.array(
+            [[value == self.hash(x, seed) for x in self.inputs] for value, seed in rows], np.float64
+        ).reshape(-1, 2)
+        return matches[:, 0] - matches[:, 1]
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return "[value = hash(x, seed)] - [value = hash(x', seed)]"
+
+
+def _read_values_and_seeds(outputs: Array) -> list[list[int]]:
+    """Return outputs as lists of a value and a seed, in integers of any size."""
+    rows = np.asarray(outputs)
+    if rows.dtype == object and rows.ndim == 1 and {np.size(row) for row in rows} == {2}:
+        rows = np.array([list(row) for row in rows], object)
+    if rows.ndim != 2 or rows.shape[1] != 2:
+        raise invalid("outputs", "rows of a value and a seed, shape (size, 2)", rows.shape)
+    entries: Any = rows.tolist()
+    if rows.dtype.kind in "iu":
+        return list(entries)
+    for entry in itertools.chain.from_iterable(entries):
+        if isinstance(entry, bool) or not isinstance(entry, (int, float, np.number)):
+            raise mistyped("outputs", "rows of a value and a seed, whole numbers", entry)
+        if isinstance(entry, (int, np.integer)):
+            continue
+        if not (abs(float(entry)) < _FLOAT_INTEGERS and float(entry).is_integer()):
+            requirement = "whole numbers, and below 2^53 if they are floats"
+            raise invalid("outputs", requirement, float(entry))
+    return [[int(entry) for entry in row] for row in entries]
+
+
+def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMatch:
+    """Make the score of local hashing, whose outputs are a hash value and the seed of the hash.
+
+    The score of an output (value, seed) is ``[value = hash(x, seed)] - [value = hash(x', seed)]``.
+    Use it with `Threshold`. The other attacks do not see such outputs: a seed hardly repeats, and
+    the value without its seed has the same distribution on both sides.
+
+    Args:
+        hash: function `(input, seed) -> value` of the client, with the client's mapping of an input
+            to an index and of a hash to a value.
+        inputs: the two inputs (x, x').
+
+    Returns:
+        A score. It raises TypeError for outputs that are not rows of two numbers, and ValueError
+        for a number that is not whole, or a float that is 2^53 or larger.
+
+    Raises:
+        TypeError: if `hash` is not callable.
+        ValueError: if `inputs` does not hold two inputs.
+
+    Source:
+        Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency
+        estimation, section 4.2: optimised local hashing.
+
+    Example:
+        >>> import dpcore
+        >>> def hash_to_four(item, seed):
+        ...     return (item * 40503 + seed * 48271) % 65537 % 4
+        >>> def respond(x, size, rng):
+        ...     seeds = rng.integers(0, 2**20, size)
+        ...     values = (hash_to_four(x, seeds) + rng.integers(0, 4, size)) % 4
+        ...     values = np.where(rng.random(size) < 0.5, hash_to_four(x, seeds), values)
+        ...     return np.stack([values, seeds], axis=1)
+        >>> attack = Threshold(score=hash_score(hash_to_four, (1, 2)))
+        >>> report = dpcore.audit(respond, (1, 2), attack=attack, trials=20_000, claim=1.0, rng=1)
+        >>> report.verdict, 1.4 < report.epsilon_lower < 1.6095
+        ('refuted', True)
+    """
+    if not callable(hash):
+        raise mistyped("hash", "a function (input, seed) -> value", hash)
+    if len(inputs) != 2:
+        raise invalid("inputs", "the two inputs (x, x')", inputs)
+    return HashMatch(hash, (inputs[0], inputs[1]))
 
 
 def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:

@@ -143,7 +143,7 @@ class PilotDraws:
         """
         facts = self.facts
         constant = "" if null else facts.constant
-        notes = (*fitted.notes, *facts.notes)
+        notes = (*fitted.notes, *facts.list_notes(fitted.event))
         return replace(fitted, constant=constant, is_steady=facts.is_steady, notes=notes)
 
     def outputs(self) -> Sides:

@@ -602,7 +602,7 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
     last = Fitted(
         slices[-1].event, slices[-1].direction, None, pilot, np.empty(0),
         remarks=course.remarks, read=course.read, inside=course.inside,
-        notes=course.facts.notes, is_steady=course.facts.is_steady,
+        notes=course.facts.list_notes(slices[-1].event), is_steady=course.facts.is_steady,
         constant="" if request.null else course.facts.constant,
     )  # fmt: skip
     # The slices may have different events, so this sum is only a record.

@@ -378,12 +378,13 @@ class ScoreAttributes:
             columns.
         whole: True if the score is a whole number for every output.
         letters: True if that number is the code of a letter.
+        reads_seed: True if the score reads a value together with the seed of its hash.
         sentences: for a score with two values, the sentences for the larger and the smaller value.
     """
 
     cost = 20
     plainness = 5
-    merged = compiled = whole = letters = False
+    merged = compiled = whole = letters = reads_seed = False
     rounding = alone = index = on_device = sentences = None
 
 

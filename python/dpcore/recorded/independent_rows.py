@@ -230,7 +230,7 @@ def count_event(
     # An attack without scores is called as a function. A vote needs no separate pilot here.
     fitted = (audited.scoring or Own(audited.given)).fitted_on(pilot)
     facts = describe_pilot(pilot.sides, pair, claim, settings[0])
-    fitted = replace(fitted, constant=facts.constant, notes=facts.notes)
+    fitted = replace(fitted, constant=facts.constant, notes=facts.list_notes(fitted.event))
     tangent = None
     if curve is not None and fitted.counts is not None:
         # The tangent suits the event, and only the rows that chose the event determine it.

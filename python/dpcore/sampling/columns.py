@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..claims.trade_off import Claim
 from ..errors import about, list_to_floats
-from ..events.event import Held
+from ..events.event import Held, is_own, score_attribute
 from ..records import Array, Pair
 from ..report.shown import one_line
 from .replay import encode_rows
@@ -61,6 +61,9 @@ _MAX_COMPARED_ENTRIES: Final = 16
 _MAX_VALUE_SHARE: Final = 0.5
 """Largest share of distinct values for which outputs count as repeating."""
 
+_MIN_SEED_SHARE: Final = 0.9
+"""Least share of different values for which a column of integers is said to hardly repeat."""
+
 
 class PilotFacts(NamedTuple):
     """Facts about pilot outputs that are constant.
@@ -69,11 +72,21 @@ class PilotFacts(NamedTuple):
         constant: sentence if all outputs on both sides had the same value; otherwise empty.
         is_steady: True if no input had two different outputs.
         notes: sentences on parts without noise, and on sides without a common output.
+        seeds: sentences on parts that may be seeds.
     """
 
     constant: str = ""
     is_steady: bool = False
     notes: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+
+    def list_notes(self, event: Any) -> tuple[str, ...]:
+        """List the notes for an audit with this event: seeds if its score does not use them."""
+        score = getattr(event, "own_score", None)
+        uses_seed = score is not None and (
+            not is_own(score) or score_attribute(score, "reads_seed")
+        )
+        return self.notes if uses_seed else (*self.notes, *self.seeds)
 
 
 def split_by_kind(outputs: Array) -> list[Array]:
@@ -186,7 +199,7 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
     notes = _list_constant_parts(sides, pair, excluded)
     if _have_nothing_in_common(sides):
         notes = ("in the pilot the two sides had no output in common", *notes)
-    return PilotFacts("", steady, notes)
+    return PilotFacts("", steady, notes, _list_seeds(sides))
 
 
 def describe_constant(size: int, output: Any) -> str:
@@ -284,6 +297,33 @@ def _iterate_constant_parts(
         parts = [column.reshape(-1, 1), other.reshape(-1, 1)]
         if all(_are_equal([part], [part[:1]]) for part in parts):
             yield name or "the output", None, (_show_output(parts[0][0]), _show_output(parts[1][0]))
+
+
+def _list_seeds(sides: tuple[Array, Array]) -> tuple[str, ...]:
+    """List a note for a column of integers that hardly repeat next to one that often repeats.
+
+    Local hashing has such outputs, (value, seed). No attack sees a difference in them, because the
+    value without its seed has the same distribution on both sides.
+    """
+    if any(math.prod(side.shape[1:]) > _MAX_COMPARED_ENTRIES for side in sides):
+        return ()
+    is_table = all(side.dtype != object and side.dtype.names is None for side in sides)
+    columns, columns_prime = (dict(list_columns(side[:_MAX_COMPARED_OUTPUTS])) for side in sides)
+    shares = {}
+    for name in columns.keys() & columns_prime.keys():
+        values = np.concatenate([columns[name], columns_prime[name]])
+        is_whole = values.dtype.kind == "f" and bool(
+            (np.isfinite(values) & (np.rint(values) == values)).all()
+        )
+        if is_whole or values.dtype.kind in "iu":
+            shares[name] = len(np.unique(values)) / len(values)
+    repeating = min(shares.values(), default=1.0) <= _MAX_VALUE_SHARE
+    return tuple(
+        f"{name.replace('column', 'entry') if is_table else name} hardly repeats (a seed?): give a "
+        "score that uses it (dpcore.attacks.hash_score)"
+        for name, share in sorted(shares.items())
+        if repeating and share > _MIN_SEED_SHARE
+    )
 
 
 def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:

@@ -391,7 +391,7 @@ def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -
 def _solve_program(
     block: Floats, aims: Floats, senses: Ints, table: NoiseTable, part: Ints
 ) -> Floats | None:
-    """Return the cheapest move of a linear program in units of the scales, or None if none fits."""
+    """Return the cheapest move of a linear program, in units of the scales, or None without one."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 

@@ -31,7 +31,12 @@ def _mechanism(
     """Make the case of a mechanism that is built from keyword arguments."""
     words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     claim, delta = parameters.get("epsilon", 0.0), parameters.get("delta", 0.0)
-    facts = {"relation": _DISTANCE, "claim": claim, "delta": delta, "stated": stated} | fields
+    facts: dict[str, Any] = {
+        "relation": _DISTANCE,
+        "claim": claim,
+        "delta": delta,
+        "stated": stated,
+    } | fields
 
     def build() -> Any:
         return import_attribute(f"diffprivlib.mechanisms:{name}")(**parameters)
@@ -51,7 +56,8 @@ def _tool(
     stated = (
         "docstring of the tool: epsilon; the sensitivity in the source is that of a replacement"
     )
-    facts = {"relation": _REPLACE, "claim": 1.0, "stated": stated, "trials": 10_000} | fields
+    facts: dict[str, Any] = {"relation": _REPLACE, "claim": 1.0, "stated": stated}
+    facts |= {"trials": 10_000} | fields
     return _case(name=f"tools.{name}({words})", build=build, pair=pair, **facts)
 
 
@@ -93,7 +99,7 @@ def _histogram(pair: tuple[Any, Any], name: str, **fields: Any) -> Case:
         return lambda x: function(x, epsilon=1.0, **options)[0]
 
     stated = "tools/histograms.py:143, sensitivity 1 for each of disjoint bins"
-    facts = {"claim": 1.0, "stated": stated, "trials": 10_000} | fields
+    facts: dict[str, Any] = {"claim": 1.0, "stated": stated, "trials": 10_000} | fields
     return _case(name=name, build=build, pair=pair, **facts)
 
 
