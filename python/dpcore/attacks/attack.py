@@ -75,6 +75,8 @@ class Goal:
         caution: tail probabilities of the pilot's limits, tried in this order until an event has a
             positive merit.
         claim: a claim that is a curve, which the event should refute. None for (epsilon, delta).
+        is_total_variation: True for a claim with epsilon 0, which limits the difference of the
+            probabilities of an event.
     """
 
     trials: int
@@ -82,14 +84,18 @@ class Goal:
     confidence: float = 0.95
     caution: tuple[float, ...] = _CAUTION_TAILS
     claim: Claim | None = None
+    is_total_variation: bool = False
 
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
         """Return the bounds that events are expected to certify, from their pilot counts.
 
-        For a claim that is a curve, return the excess of an event over the curve instead.
+        For a claim that is a curve, return the excess of an event over the curve instead. For a
+        claim with epsilon 0, return the deltas.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
         limits = limits_of_counts(counts, float(self.trials), self.confidence, tail)
+        if self.is_total_variation:
+            return limits[0] - limits[1]
         if self.claim is None:
             return limits_to_bounds(*limits, self.delta)
         return self.claim.excess(*limits)

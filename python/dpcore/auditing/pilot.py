@@ -7,6 +7,7 @@ stop learns the event of each slice from earlier slices, and one test martingale
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Final, cast
@@ -215,7 +216,7 @@ class PilotDraws:
         scores += self.stated
         source.course.bar.relabel("choosing the event")
         sides = outputs, outputs_prime
-        float_scores = _float_scores(source, scores, sides, pair) if self.lattice else ()
+        float_scores = make_float_scores(scores, sides, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
@@ -290,7 +291,7 @@ class PilotDraws:
             scores = reading.make_scores(f"outputs of {source.name}")
             source.course.bar.relabel("choosing the event")
             if self.lattice:
-                floats = _float_scores(source, scores, training, reading.pair)
+                floats = make_float_scores(scores, training, reading.pair)
         self._facts.append(reading.facts)
         types = types_apart(*training)
         notes = types if types and types_always_differ(source, types) else ()
@@ -454,11 +455,16 @@ def _join_unlike_parts(parts: tuple[Array, ...]) -> tuple[Array, ...]:
     return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
 
-def _float_scores(
-    source: Source, scores: tuple[Score, ...], sides: Sides, pair: Pair
-) -> tuple[Score, ...]:
-    """Make scores of float properties other than the value: last bits and the sign of zero."""
-    rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
+def make_float_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
+    """Make scores of float properties other than the value: last bits and the sign of zero.
+
+    Args:
+        scores: scores that an attack has made of the outputs; they name the parts.
+        sides: pilot outputs on x and on x', shape `(size, ...)`.
+        pair: the two inputs.
+    """
+    elements = math.prod(sides[0].shape[1:])
+    rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, elements))
     few = sides[0][:rows], sides[1][:rows]
     with np.errstate(over="ignore", invalid="ignore"):
         return (*FloatLattice().candidates(*few, pair), *sign_scores(scores, *few))

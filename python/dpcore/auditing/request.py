@@ -126,7 +126,10 @@ class UnsettledRequest(Arguments):
         """
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
-        return Goal(trials, self.delta, self.confidence, claim=curve)
+        is_distance = curve is None and self.claim == 0.0 and self.delta > 0.0
+        return Goal(
+            trials, self.delta, self.confidence, claim=curve, is_total_variation=is_distance
+        )
 
     @property
     def pilot_size(self) -> int:

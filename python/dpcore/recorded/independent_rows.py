@@ -48,17 +48,19 @@ from ..attacks.attack import (
     attack_of,
     choose_events,
     choose_plainest,
+    merit_of,
     not_applicable,
 )
 from ..attacks.candidates import read_candidates
 from ..attacks.threshold import sign_scores
 from ..auditing.event_choice import remarks_on
-from ..auditing.pilot import outputs_inside
+from ..auditing.pilot import make_float_scores, outputs_inside
+from ..bounds import clopper_pearson
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
-from ..events.event import Event, evaluate_event, hits_of
+from ..events.event import Event, Score, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
-from ..results.evidence import numerator_first
+from ..results.evidence import Finding, numerator_first
 from ..sampling.columns import describe_pilot, list_columns
 from ..sampling.replay import encode_rows
 from .sides import Sides
@@ -159,6 +161,7 @@ class Counted(NamedTuple):
         separate: rows of both sides that are independent of each other, in the order of the file:
             all rows, or one row of each group.
         tangent: epsilon and delta of the tangent to a claim that is a curve, or None.
+        finding: finding about the last bits of the outputs, or None.
     """
 
     counts: Counts
@@ -167,6 +170,7 @@ class Counted(NamedTuple):
     pilot: tuple[int, int]
     separate: Sides
     tangent: tuple[float, float] | None
+    finding: Finding | None
 
 
 def count_event(
@@ -222,7 +226,10 @@ def count_event(
     )
     counted = sides[0][first.counted], sides[1][second.counted]
     curve = claim if isinstance(claim, Claim) else None
-    goal = Goal(min(map(len, counted)), *settings, claim=curve)
+    goal = Goal(
+        min(map(len, counted)), *settings, claim=curve,
+        is_total_variation=curve is None and claim == 0.0 and settings[0] > 0.0,
+    )  # fmt: skip
     pilot = _PilotRows(
         (sides[0][first.pilot], sides[1][second.pilot]), (first.cut, second.cut), pair, goal
     )
@@ -235,14 +242,28 @@ def count_event(
     if curve is not None and fitted.counts is not None:
         # The tangent suits the event, and only the rows that chose the event determine it.
         tangent = choose_tangent(curve, numerator_first(fitted.counts, fitted.direction))
+    counts = _count_hits(fitted.event, counted)
     return Counted(
-        _count_hits(fitted.event, counted),
+        counts,
         attack_name(audited),
         fitted,
         (len(first.pilot), len(second.pilot)),
         (sides[0][first.separate], sides[1][second.separate]),
         tangent,
+        _count_finding(fitted, counts, counted, settings),
     )
+
+
+def _count_finding(
+    fitted: Fitted, counts: Counts, counted: Sides, settings: tuple[float, float]
+) -> Finding | None:
+    """Count the finding about last bits, or return None if the event certifies as much."""
+    if fitted.lattice is None:
+        return None
+    event, direction = fitted.lattice.event, fitted.lattice.direction
+    finding = Finding(event, direction, _count_hits(event, counted), *settings)
+    certified = clopper_pearson(numerator_first(counts, fitted.direction), *settings)
+    return finding if finding.epsilon_lower > certified else None
 
 
 def _count_hits(event: Event, sides: Sides) -> Counts:
@@ -341,12 +362,17 @@ class _PilotRows:
         events = choose_events(scores, *rest, self.goal)
         best = choose_plainest(events, *rest)
         signs = choose_events(sign_scores(scores, *rest), *rest, self.goal)
+        floats: tuple[Score, ...] = ()
+        if attack.looks_at_floats:
+            floats = make_float_scores(scores, (first[:cut], second[:cut_prime]), self.pair)
+        finding = max(choose_events(floats, *rest, self.goal), key=merit_of, default=None)
         return Fitted(
             best.counted,
             best.direction,
             best.merit,
             self.size,
             np.empty(0),
+            finding if finding is not None and finding.merit > 0.0 else None,
             remarks=remarks_on(events, first, signs, LARGEST_WHOLE),
             read=read,
             inside=outputs_inside(best.counted, *rest),

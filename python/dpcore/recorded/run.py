@@ -525,6 +525,7 @@ def _audit_runs(
         read=fitted.read,
         inside=fitted.inside if source else (),
         constant=fitted.constant,
+        floating_point=counted.finding,
     )
     return report, fitted.remarks
 

@@ -377,7 +377,12 @@ def list_report_rows(audit: Audit) -> list[Row]:
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(
             ("note", entry)
-            for entry in (by_itself(audit), audit.power, *audit.notes, *audit.checks)
+            for entry in (
+                describe_joint_confidence(audit),
+                audit.power,
+                *audit.notes,
+                *audit.checks,
+            )
         ),
     ]
     return [(label, text) for label, text in table if text]
@@ -405,6 +410,8 @@ def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
 def format_certified(audit: Audit | OutputsAudit) -> str:
     """Format the certified figure: mu or rho for such a claim, and epsilon at its tangent."""
     shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
+    if audit.claim == 0.0 and audit.delta > 0.0:
+        return f"delta >= {audit.delta_lower:.4g} at epsilon 0; {shown} at delta {audit.delta:.4g}"
     if not isinstance(audit.claim, Claim):
         return shown
     shown += f" at delta {audit.delta:.4g}"
@@ -454,7 +461,7 @@ def _describe_budget(audit: Audit) -> str:
     )
 
 
-def by_itself(audit: Audit) -> str:
+def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
     """Describe the joint confidence of the bound and the floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
@@ -494,7 +501,7 @@ def _list_pooled_rows(audit: Audit) -> list[Row]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _describe_other_finding(audit: Audit) -> list[Row]:
+def _describe_other_finding(audit: Audit | OutputsAudit) -> list[Row]:
     """List rows on the finding that is not the witness, and on rounding."""
     finding = audit.floating_point
     if finding is None or audit.checks:
@@ -611,10 +618,11 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
         ("rows", _describe_rows(audit)),
         *(("read from", str(entry)) for entry in audit.files),
         ("read", _describe_read(audit)),
+        *_describe_other_finding(audit),
         ("seed", f"{audit.seed} ({_describe_seed_use(audit)})"),
         ("needed", more_rows(audit)),
         ("plan", size_for_a_tenth(audit)),
-        *(("note", note) for note in audit.notes),
+        *(("note", note) for note in (describe_joint_confidence(audit), *audit.notes)),
     ]
     return [(label, text) for label, text in table if text]
 

@@ -83,6 +83,17 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         delta = delta_level(delta)
         return evidence.per_distance(self._certified_at(delta), delta, self.pair.distance)
 
+    @property
+    def delta_lower(self) -> float:
+        """Certified lower bound on delta at epsilon 0, at `confidence`.
+
+        It is a lower bound on the total variation distance of the outputs on x and on x'. The bound
+        of an audit with early stop holds for its own delta only, so that this is 0 or that delta.
+        """
+        if self.slices:
+            return self.delta if self._certified_at(self.delta) > 0.0 else 0.0
+        return evidence.find_delta_lower(self._certified_at)
+
     def _certified_at(self, delta: float) -> float:
         """Compute the bound that decides the verdict at any delta, not divided by the distance.
 

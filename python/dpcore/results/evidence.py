@@ -51,6 +51,8 @@ MOST_NAMES: Final = 64
 """Largest number of column names in the record of a table, which may have 100,000 columns."""
 
 _MAX_SHOWN_NAMES: Final = 8
+_DELTA_STEPS: Final = 50
+"""Number of halvings of [0, 1] in a search for a delta."""
 _TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
 
 
@@ -269,6 +271,22 @@ class Slice(Record, word="Slice"):
     def bound_counts(self) -> Counts:
         """The counts with the numerator's side first."""
         return numerator_first(self.counts, self.direction)
+
+
+def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
+    """Return the largest delta at which counts refute epsilon 0, a certified lower bound on delta.
+
+    If the counts refute (0, delta), they refute (0, delta') for each smaller delta'. The result
+    therefore exceeds the true delta only if the bound fails at the true delta.
+
+    Args:
+        compute_bound: function delta -> certified lower bound on epsilon.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(_DELTA_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if compute_bound(middle) > 0.0 else (low, middle)
+    return low
 
 
 def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:

@@ -96,7 +96,7 @@ def trials_needed(audit: Audit) -> int | None:
     return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
 
 
-def single_bound_level(audit: Audit) -> float:
+def single_bound_level(audit: Audit | OutputsAudit) -> float:
     """Return the confidence of a single bound.
 
     If the floating-point bound counts, each of the two bounds gets half of alpha.

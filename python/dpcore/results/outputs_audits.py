@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..bounds import guesses_needed
 from ..bounds.binomial import find_declaration
@@ -23,11 +23,13 @@ from .audit_page import make_page
 from .audit_text import list_outputs_rows
 from .audits import parameter_of_points, parameter_on_grid, point_of
 from .evidence import (
+    Finding,
     Provenance,
     TableRead,
     empirical_loss,
     explain_reach,
     field_rule,
+    find_delta_lower,
     format_verdict,
     lists_of,
     log_ratio,
@@ -103,6 +105,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         files: files and frames that outputs and labels were read from, with their contents and
             SHA-256 (not compared). Empty for arrays and with `source=False`.
         constant: sentence if all rows used to choose the event had the same value; otherwise empty.
+        floating_point: finding about the last bits of the recorded numbers, counted on the same
+            rows, or None. It is not part of the bound and the verdict.
     """
 
     names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
@@ -140,6 +144,12 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         default=(), compare=False, metadata=field_rule(lists_of(TableRead))
     )
     constant: str = field(default="", metadata=field_rule(read_instance(str)))
+    floating_point: Finding | None = field(
+        default=None, metadata=field_rule(read_optional(read_instance(Finding)))
+    )
+
+    floats: ClassVar[bool] = False
+    rounding_won: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -210,6 +220,14 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             return self.evidence.bound(self.bound, delta, self.confidence)
         ordered = numerator_first(self.evidence, self.direction)
         return OUTPUTS_BOUNDS[self.rows][self.bound](ordered, delta, self.confidence)
+
+    @property
+    def delta_lower(self) -> float:
+        """Certified lower bound on delta at epsilon 0, at `confidence`.
+
+        For independent rows it is a lower bound on the total variation distance of the outputs.
+        """
+        return find_delta_lower(self._bound_at)
 
     @property
     def epsilon_lower(self) -> float:
