@@ -1,4 +1,4 @@
-"""`python -m dpcore`: the command line."""
+"""Command line of the package: `python -m dpcore`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Names that users of other packages type: of arguments and attributes, and what to type here."""
+"""Names of arguments and attributes in other packages, and the corresponding names in dpcore."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "x": ("pair",),
     "x_prime": ("pair",),
 }
-"""Names of arguments in other packages, and the names here: the first that a function has."""
+"""Argument names of other packages, each with its names in dpcore; the first that fits is used."""
 
 SUGGESTED_FORMS: Final = {
     ("alpha", "confidence"): "confidence = 1 - alpha",
@@ -58,14 +58,14 @@ ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
         for name in ("epsilon", "sensitivity", "delta")
     ),
 )
-"""Arguments of other packages, an argument of the functions that lack them, and what to do."""
+"""Triples: foreign argument, an argument of the functions that lack it, and the advice."""
 
 MISSING_ADVICE: Final[tuple[tuple[str, str], ...]] = (
     ("1 required positional argument: 'x_prime'", "two inputs are two arguments: Pair(x, x_prime)"),
     ("13 required positional arguments: 'pair'", "dpcore.audit(mechanism, pair) makes one"),
     ("12 required positional arguments: 'attack'", "dpcore.audit(mechanism, pair) makes one"),
 )
-"""How the complaint about missing arguments goes on, and what to do."""
+"""Pairs: end of Python's message about missing arguments, and the advice."""
 
 _ATTRIBUTES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
     (
@@ -94,13 +94,13 @@ _ATTRIBUTES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         (("steps", "dpcore.sample({}, x, size)"),),
     ),
 )
-"""Attributes that people expect, and those for them: what the class must have, and its words."""
+"""Expected attribute names, with pairs: the attribute that the class must have, and the advice."""
 
 
 def advise_on_attribute(cls: type, name: str) -> str:
-    """Return what an object of a class has in place of an attribute of another package, or "".
+    """Return the advice for an attribute name of another package, or "" without advice.
 
-    "{}" in the answer stands for the object.
+    "{}" in the advice stands for the object.
 
     Example:
         >>> advise_on_attribute(complex, "eps")
@@ -117,7 +117,7 @@ def find_closest_word(word: str, words: Iterable[str]) -> str | None:
         >>> find_closest_word("Trails", ["trials", "threads"])
         'trials'
     """
-    # Only somebody who is mistaken pays for the import.
+    # The import is slow and is needed only after a mistake.
     from difflib import get_close_matches
 
     spelled = {other.lower(): other for other in words}
@@ -137,7 +137,7 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
 
 
 def called_here(name: str, names: Sequence[str]) -> str | None:
-    """Return the name that an argument of another name has among these, or None.
+    """Return the name in `names` that dpcore uses for another package's argument, or None.
 
     Example:
         >>> called_here("seed", ["claim", "rng"])

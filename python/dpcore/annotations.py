@@ -1,4 +1,4 @@
-"""Annotated types of arguments and fields, and the values that are certainly of another type."""
+"""Checks of values against the annotated types of arguments and fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCALARS: Final[dict[Any, tuple[type, ...]]] = {
     int: (int, np.integer),
     bool: (bool, np.bool_),
 }
-"""Types that an annotation as a number stands for."""
+"""Types of the values that an annotation as a number accepts."""
 
 _SCALAR_NAMES: Final[dict[Any, str]] = {
     float: "a number that float64 holds",
@@ -32,7 +32,7 @@ _SCALAR_NAMES: Final[dict[Any, str]] = {
 def hints_of(target: Any) -> dict[str, Any]:
     """Return the annotated types of a function's arguments or a class's fields.
 
-    A name in a function's annotation that only type checkers import stands for any type.
+    A function's annotation is left out if it uses a name that only type checkers import.
     """
     if isinstance(target, type):
         return get_type_hints(target)
@@ -44,7 +44,9 @@ def hints_of(target: Any) -> dict[str, Any]:
 
 
 def fits_hint(value: Any, hint: Any) -> bool:
-    """Return False if a value is certainly not of an annotated type; numpy scalars are numbers.
+    """Return False if a value certainly does not have the annotated type.
+
+    numpy scalars count as numbers.
 
     Example:
         >>> fits_hint(("a", 1), tuple[str, ...]), fits_hint(np.int64(1), float | None)
@@ -87,7 +89,10 @@ def fits_hint(value: Any, hint: Any) -> bool:
 
 
 def _is_read_by_numpy(value: Any) -> bool:
-    """Return False for rows of several lengths and for an object that is not a number."""
+    """Return True if numpy reads a value as an array or a number.
+
+    The result is False for rows of different lengths and for an object that is not a number.
+    """
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):
@@ -96,13 +101,13 @@ def _is_read_by_numpy(value: Any) -> bool:
 
 
 def _is_castable(array: np.ndarray[Any, Any], parts: tuple[Any, ...]) -> bool:
-    """Return True if the entries of an array are of the type that `npt.NDArray[type]` states."""
+    """Return True if the array's entries can be cast to the type in `npt.NDArray[type]`."""
     entry = get_args(parts[1])[0] if parts else Any
     return not isinstance(entry, type) or np.can_cast(array.dtype, entry, "same_kind")
 
 
 def describe_hint(hint: Any) -> str:
-    """Describe the annotated type in the words of an error message.
+    """Describe an annotated type as an error message states it.
 
     Example:
         >>> describe_hint(tuple[float, ...] | None)

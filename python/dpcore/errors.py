@@ -1,8 +1,8 @@
 """Messages of dpcore and checks of its arguments.
 
-Every message reads "{name} must be {requirement}, got {value}". A value of the wrong kind is a
-TypeError, a value of the right kind outside its range a ValueError. Both know the argument's name
-(`about`).
+Every message has the form "{name} must be {requirement}, got {value}". A value of the wrong kind
+raises a TypeError. A value of the right kind outside its range raises a ValueError. Both exceptions
+store the name of the argument (see `about`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_
 
 
 class AssumptionWarning(UserWarning):
-    """Contradiction of draws to an assumption of a bound, or of its repetition."""
+    """Warning that draws contradict an assumption of a bound, or that they cannot be repeated."""
 
     def __init__(self, text: str) -> None:
         super().__init__(make_visible(text))
 
 
 class FileWarning(UserWarning):
-    """File of a run that could not be written, so that a kill would lose what was counted."""
+    """Warning that the file of a run could not be written: a kill would lose the counts."""
 
     def __init__(self, text: str) -> None:
         super().__init__(make_visible(text))
@@ -56,7 +56,7 @@ def show(value: object) -> str:
     """Format a value for a message: its repr on one line, at most about 80 characters.
 
     Args:
-        value: any object; numpy scalars are shown as the plain Python numbers they hold.
+        value: any object. A numpy scalar is shown as a plain Python number.
 
     Returns:
         One line of text.
@@ -67,13 +67,13 @@ def show(value: object) -> str:
         '1.5'
     """
     if isinstance(value, np.generic):
-        # A long double has no Python twin: item() returns it unchanged.
+        # A long double has no equal type in Python: item() returns it unchanged.
         plain = value.item()
         value = plain if not isinstance(plain, np.generic) else float(plain)
     try:
         text = make_visible(" ".join(_short_repr.repr(value).split()))
     except Exception:
-        # Only the message is at stake here: a broken __repr__ must not hide the real complaint.
+        # A broken __repr__ must not hide the error that this message describes.
         text = f"an object of type {type(value).__name__}"
     return text if len(text) <= _MAX_VALUE_WIDTH else text[: _MAX_VALUE_WIDTH - 3] + "..."
 
@@ -84,7 +84,7 @@ def message(name: str, requirement: str, value: object) -> str:
 
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
-    """Make a ValueError for a value of the right kind that breaks the requirement."""
+    """Make a ValueError for a value of the right kind that does not meet the requirement."""
     return about(ValueError(message(name, requirement, value)), name)
 
 
@@ -96,14 +96,14 @@ def mistyped(name: str, requirement: str, value: object) -> TypeError:
 
 
 def about(error: _Error, argument: str) -> _Error:
-    """Return the exception, marked with the argument that caused it.
+    """Return the exception after storing the name of the argument that caused it.
 
-    A caller whose users know the argument by another name, as the command line does, asks the
-    exception for it and reads no text.
+    A caller such as the command line, which uses other names for the arguments, reads this
+    attribute instead of the text of the message.
 
     Args:
-        error: the exception; its attribute `argument` becomes this name.
-        argument: the name with which the message begins.
+        error: the exception. Its attribute `argument` is set to this name.
+        argument: the name at the beginning of the message.
 
     Returns:
         The exception itself.
@@ -117,7 +117,7 @@ def about(error: _Error, argument: str) -> _Error:
 
 
 def argument_of(error: BaseException) -> str | None:
-    """Return the argument that an exception is about (see `about`), or None.
+    """Return the name of the argument that caused an exception (see `about`), or None.
 
     Example:
         >>> argument_of(about(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
@@ -128,7 +128,7 @@ def argument_of(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def part_of(argument: str) -> Iterator[None]:
-    """Mark errors raised in this context as errors of this argument, not of a part of it."""
+    """Set `argument` as the cause of errors in this context, in place of one of its parts."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -140,7 +140,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-# Asked for whether the value is wrong or not, and always with the same limits.
+# The text is made for valid values too, always with the same limits.
 @lru_cache(maxsize=256)
 def _finite_requirement(
     low: float | None, high: float | None, open_low: bool, open_high: bool
@@ -165,7 +165,7 @@ def real(
     """Check a finite real number and return it as a float.
 
     Args:
-        name: what the message calls the value.
+        name: the name of the value in the message.
         value: an int, a float or a numpy scalar of either kind, never a bool.
         low: smallest value allowed, or None.
         high: largest value allowed, or None.
@@ -201,10 +201,10 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Check an integer in [low, high] and return it as an int.
 
     Args:
-        name: what the message calls the value.
+        name: the name of the value in the message.
         value: an int or a numpy integer, never a bool.
         low: smallest value allowed.
-        high: largest value allowed, or None for no upper end.
+        high: largest value allowed. Defaults to no upper limit.
 
     Returns:
         The value as an int.
@@ -228,17 +228,17 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def count(name: str, value: Any) -> int:
-    """Check a number of trials, which a command line or a configuration may give as a string.
+    """Check a number of trials; a command line or a configuration may pass it as a string.
 
     Args:
-        name: what the message calls the value.
-        value: an int, an integral float, or a string of one such as "1e8"; never a bool.
+        name: the name of the value in the message.
+        value: an int, a float with an integral value, or a string such as "1e8"; never a bool.
 
     Returns:
         The number as an int, at least 1 and below 2**63.
 
     Raises:
-        TypeError: if the value is none of these kinds.
+        TypeError: if the value is not of these kinds.
         ValueError: if it is not integral, not a number, or outside the range.
 
     Example:
@@ -252,8 +252,8 @@ def count(name: str, value: Any) -> int:
     if not (_is_number(value) or isinstance(value, str)):
         raise mistyped(name, requirement, value)
     try:
-        # Decimal reads ints, floats and strings alike without rounding: "1e18" stays exact.
-        # Of numpy's it reads float64 alone.
+        # Decimal reads ints, floats and strings without rounding: "1e18" stays exact. It accepts
+        # only float64 among numpy's types.
         kind = int if isinstance(value, np.integer) else float
         number = Decimal(kind(value) if isinstance(value, np.number) else value)
     except InvalidOperation:
@@ -265,7 +265,7 @@ def count(name: str, value: Any) -> int:
 
 
 def whole(value: Any) -> Any:
-    """Convert an integral float, or a string of one above 0, to int; return others unchanged."""
+    """Convert an integral float, or its string if above 0, to int; return others unchanged."""
     with contextlib.suppress(TypeError, ValueError):
         return 0 if _is_number(value) and not value else count("value", value)
     return value
@@ -275,7 +275,7 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
     """Check that a string is one of the options and return it.
 
     Args:
-        name: what the message calls the value.
+        name: the name of the value in the message.
         value: the string.
         options: the strings allowed.
 
@@ -284,7 +284,7 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
 
     Raises:
         TypeError: if the value is not a string.
-        ValueError: if it is not one of the options; the message has the one most like it.
+        ValueError: if it is not one of the options. The message suggests the most similar option.
 
     Example:
         >>> choice("norm", "l1", ("l1", "l2"))
@@ -302,7 +302,7 @@ def flag(name: str, value: Any) -> bool:
     """Check a switch, True or False, and return it.
 
     Args:
-        name: what the message calls the value.
+        name: the name of the value in the message.
         value: a bool.
 
     Returns:
@@ -324,32 +324,32 @@ def flag(name: str, value: Any) -> bool:
 
 
 def masked(value: Any) -> bool:
-    """Return True for an array with masked entries; numpy would use the values below the mask.
+    """Return True if an array has masked entries; numpy would use the values below the mask.
 
     Example:
         >>> masked(np.ma.masked_array([1.0, 2.0], [False, True])), masked([1.0, 2.0])
         (True, False)
     """
-    # Where nobody has imported masked arrays there are none.
+    # Without the imported module, masked arrays cannot exist.
     module = imported_module("numpy.ma")
     return module is not None and bool(module.is_masked(value))
 
 
 def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt.NDArray[Any]:
-    """Check that a value is read as real numbers, in any shape, and return them as an array.
+    """Check that a value holds real numbers, in any shape, and return it as an array.
 
     Args:
-        name: what the message calls the value.
-        requirement: what the message asks for.
+        name: the name of the value in the message.
+        requirement: the requirement in the message.
         value: anything that numpy reads as bools, integers or floats.
-        kinds: numpy's letters of the kinds that are allowed.
+        kinds: numpy's letters for the kinds that are allowed.
 
     Returns:
-        The array; the value itself where it is one already.
+        The array. If the value is already an array, it is returned unchanged.
 
     Raises:
         TypeError: if it does not hold real numbers.
-        ValueError: if its rows differ in length, or entries of it are masked.
+        ValueError: if its rows differ in length, or some entries are masked.
 
     Example:
         >>> numeric("x", "a matrix", [[1, 2], [3, 4]]).shape
@@ -360,7 +360,7 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
     try:
         array = np.asarray(value)
     except ValueError:
-        # Rows of different lengths have no array.
+        # numpy makes no array of rows of different lengths.
         raise invalid(name, requirement, value) from None
     if array.dtype.kind not in kinds:
         raise mistyped(name, requirement, value)
@@ -368,7 +368,7 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
 
 
 def list_to_floats(value: Any) -> Any:
-    """Return a list or tuple of real numbers as float64, shape `(n,)`; else the value unchanged.
+    """Convert a list or tuple of real numbers to float64, shape `(n,)`; return others unchanged.
 
     Distances, relations, native noises and attacks read lists in this form.
 
@@ -388,17 +388,17 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
     """Check a vector of finite numbers and return it as contiguous and aligned float64.
 
     Args:
-        name: what the message calls the value.
-        value: anything that numpy reads as numbers, one dimension, at least one entry.
-        dim: number of entries that it must have, or None for any.
+        name: the name of the value in the message.
+        value: anything that numpy reads as numbers, with one dimension and at least one entry.
+        dim: required number of entries. Defaults to any number.
 
     Returns:
-        The vector; the value itself where it is one already.
+        The vector. If the value is already of this form, it is returned unchanged.
 
     Raises:
         TypeError: if it does not hold real numbers.
-        ValueError: if it has another number of dimensions or entries, is empty, not finite or
-            masked.
+        ValueError: if it has another number of dimensions or entries, is empty, or has entries that
+            are not finite or masked.
 
     Example:
         >>> vector("x", [1, 2])
@@ -416,7 +416,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
 
 
 def instance(name: str, value: Any, kind: type[_Kind]) -> _Kind:
-    """Check that a value is of a class and return it.
+    """Check that a value is an instance of a class and return it.
 
     Example:
         >>> instance("x", 1, int)
@@ -437,7 +437,7 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
 
 
 def claim_level(value: Any) -> float:
-    """Check a claimed epsilon and return it; the error for (epsilon, delta) says what to type."""
+    """Check a claimed epsilon and return it; the error for a pair (epsilon, delta) has advice."""
     if isinstance(value, (tuple, list)) and len(value) == 2:
         need = f"a finite number at least 0 (claim={value[0]!r}, delta={value[1]!r})"
         raise mistyped("claim", need, value)

@@ -1,7 +1,8 @@
-"""The oracle: exact probabilities of the majority vote for native mechanisms, and infinite losses.
+"""Exact probabilities of the majority vote for native mechanisms, and infinite losses.
 
-It is printed with an audit, never in place of one: it computes with the law that the code is
-meant to have, in real numbers, and does not describe the code.
+An audit prints these values in addition to its own result, never in place of it. They are computed
+in real numbers from the distribution that the code is meant to have, and do not describe the code
+itself.
 """
 
 from __future__ import annotations
@@ -26,27 +27,24 @@ __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
 
 def __dir__() -> list[str]:
-    """List the module's own names.
-
-    Names that it imports can be imported from here too, but are not shown.
-    """
+    """List the public names of the module; imported names are not shown."""
     return [*__all__]
 
 
 _MAX_UNEQUAL_ENTRIES = 4096
-"""Entries with unequal laws cost the square of their number: 0.3 s here, refused beyond."""
+"""Limit for entries with unequal laws, which cost quadratic time: 0.3 s for this number."""
 
 _MAX_EXACT_BINOMIAL = 4096
-"""Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
+"""Largest n with an exact binomial coefficient; Stirling's series is used above it."""
 
 _CLIP_ROUNDING: Final = 1e-12
-"""Share of the radius of a clip by which rounding may move one of its ends."""
+"""Share of a clip's radius by which rounding may move one of the clipped inputs."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
-    """The law of the majority vote on both sides of a pair, in natural logarithms.
+    """Law of the majority vote on both sides of a pair, as natural logarithms.
 
     Args:
         log_p: ln P(vote is x' | x).
@@ -65,22 +63,22 @@ class VoteLaw(Shown):
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """Compute the exact law of the majority vote.
 
-    Each voting entry votes for x' independently with a probability p_i in closed form; the vote
-    is x' when strictly more than half do: a binomial tail where all p_i agree, a
-    Poisson-binomial tail otherwise. Everything is summed in logarithms, so that ln P keeps
-    about 1e-12 of relative accuracy where P itself underflows.
+    Each voting entry votes for x' independently with a probability p_i in closed form. The vote is
+    x' if strictly more than half of the entries vote for x'. This is a binomial tail if all p_i are
+    equal, and a Poisson-binomial tail otherwise. All sums are computed in logarithms: ln P keeps a
+    relative accuracy of about 1e-12 even if P itself underflows.
 
     Args:
         mechanism: a native mechanism.
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        The law, or None if the mechanism is not native, the law of its noise is not known, or
-        more than 4096 voting entries have different laws.
+        The law. None if the mechanism is not native, the law of its noise is not known, or more
+        than 4096 voting entries have different laws.
 
     Raises:
         TypeError: if the pair does not hold real numbers.
-        ValueError: if the pair is not of that form or agrees in every entry.
+        ValueError: if the pair is not of that form, or its inputs are equal in every entry.
 
     Source:
         Habernal (2022), section 4, for the vote; Hong (2013), On computing the distribution
@@ -112,8 +110,8 @@ def loss(law: VoteLaw) -> float:
         law: the law of the vote on both sides.
 
     Returns:
-        The loss; inf if a vote is possible on one side only. A vote possible on neither side
-        has no vote and is skipped.
+        The loss. It is inf if a vote is possible on one side only. A vote that is possible on
+        neither side is skipped.
 
     Source:
         Habernal (2022), equation 12, with a uniform prior.
@@ -128,18 +126,18 @@ def loss(law: VoteLaw) -> float:
 
 @suggest_arguments
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
-    """Compute exactly the loss that the majority vote shows on a pair.
+    """Compute the exact loss of the majority vote on a pair.
 
     Args:
         mechanism: a native mechanism.
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        The loss, or None where `vote_log_probabilities` gives None.
+        The loss, or None if `vote_log_probabilities` returns None.
 
     Raises:
         TypeError: if the pair does not hold real numbers.
-        ValueError: if the pair is not of that form or agrees in every entry.
+        ValueError: if the pair is not of that form, or its inputs are equal in every entry.
 
     Source:
         Habernal (2022), equation 12.
@@ -156,18 +154,18 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 
 @suggest_arguments
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
-    """Explain by the closed form why a native mechanism's privacy loss is infinite on a pair.
+    """Explain, from the closed form, why a native mechanism has an infinite loss on a pair.
 
-    In real numbers: noise that is never negative keeps the output at or above the input, so that
-    ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
-    the input; no noise at all shows it.
+    The explanation assumes real numbers. Noise that is never negative keeps the output at or above
+    the input: ``P(output < max(x_i, x'_i)) = 0`` for only one of the two inputs. Bounded noise
+    moves with the input. Without noise, the output is the input.
 
     Args:
         mechanism: any mechanism.
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        One sentence, or None where the loss is finite, or the mechanism is not native.
+        One sentence. None if the loss is finite or the mechanism is not native.
 
     Raises:
         TypeError: if `pair` is not a `Pair` or, for a native mechanism, not of real numbers.
@@ -192,7 +190,8 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
         x, x_prime = (_core.clip(side, steps.clip.norm, steps.clip.radius) for side in (x, x_prime))
     with np.errstate(over="ignore"):
         entry = int(np.argmax(np.abs(x - x_prime)))
-    # A clip may leave the last bits of two inputs on one ray apart; in real numbers they agree.
+    # The clip can make two inputs on one ray differ in their last bits; they are equal in real
+    # numbers.
     near = 0.0 if steps.clip is None else _CLIP_ROUNDING * steps.clip.radius
     if abs(float(x[entry]) - float(x_prime[entry])) <= near:
         return None
@@ -213,7 +212,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
 def _explain_one_end(
     beyond: str, end: float, factor: float, x: Logs, x_prime: Logs, entry: int
 ) -> str:
-    """Explain why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
+    """Explain why the loss is infinite for noise that is never `beyond` (below, above) its end."""
     inner = max if beyond == "below" else min
     edge = inner(float(x[entry]), float(x_prime[entry]))
     if end == 0.0:
@@ -262,8 +261,8 @@ def _clip_log(x: Logs, clip: ClipStep | None) -> Logs:
 def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float]:
     """Compute the logarithms of P(K > n/2) and P(K <= n/2) for K ~ Binomial(n, p).
 
-    Only the tail that starts at the middle and falls from there is summed: p <= 1/2 makes it the
-    upper one. Its terms are taken relative to the first, whose logarithm is known exactly.
+    Only one tail is summed: the tail whose terms decrease from the middle, which is the upper tail
+    if p <= 1/2. The terms are relative to the first term, and its logarithm is known exactly.
     """
     if log_p == -math.inf or log_q == -math.inf:
         return (log_p, 0.0) if log_p == -math.inf else (0.0, log_q)
@@ -286,8 +285,8 @@ def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float
 def _log_choose(n: int, k: int) -> float:
     if n <= _MAX_EXACT_BINOMIAL:
         return math.log(math.comb(n, k))
-    # k is within one of n/2 here, so that every argument is large: the error of the series is
-    # below x^-7 / 1680, against lgamma, which loses nine digits at n = 1e6.
+    # k is within one of n/2 here, so all arguments are large and the error of the series is below
+    # x^-7 / 1680. lgamma would lose nine digits at n = 1e6.
     fraction = k * math.log(n / k) + (n - k) * math.log(n / (n - k))
     width = 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
     whole, part, rest = map(_stirling_correction, (n, k, n - k))
@@ -299,7 +298,7 @@ def _stirling_correction(x: int) -> float:
 
 
 def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
-    """Compute the same for a sum of independent votes with unequal probabilities."""
+    """Compute the same logarithms for a sum of independent votes with unequal probabilities."""
     n = log_p.size
     masses = np.full(n + 1, -np.inf)
     masses[0] = 0.0
@@ -308,14 +307,15 @@ def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
         stay[1:] = np.logaddexp(stay[1:], masses[: i + 1] + log_p[i])
         masses[: i + 2] = stay
     tails = (_log_sum(masses[n // 2 + 1 :]), _log_sum(masses[: n // 2 + 1]))
-    # Rounding in the larger tail would drown a small one: take it from the smaller.
+    # The rounding error of the larger tail could exceed a small tail: compute from the smaller
+    # tail.
     if tails[0] <= tails[1]:
         return tails[0], _log_complement_of(tails[0])
     return _log_complement_of(tails[1]), tails[1]
 
 
 def _log_complement_of(log_tail: float) -> float:
-    # Adding 0 turns -0.0, which looks like an error in print, into 0.0.
+    # Adding 0 turns -0.0, which looks like an error when printed, into 0.0.
     return float(log_complement(log_tail)) + 0.0
 
 

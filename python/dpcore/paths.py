@@ -1,4 +1,4 @@
-"""Paths of files: their check, errors that name an argument, and files that are written whole."""
+"""Checks of file paths, errors that name an argument, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def require_path(name: str, path: Any) -> Path:
 
     Raises:
         TypeError: if it is not a path.
-        ValueError: if it is that of a folder.
+        ValueError: if it is the path of a folder.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped(name, "the path of a file", path)
@@ -31,16 +31,16 @@ def require_path(name: str, path: Any) -> Path:
 def name_path_errors(
     path: Path, purpose: str, name: str = "path", kind: str = "file"
 ) -> Iterator[None]:
-    """Let errors of a file system name an argument, and not a file beside it.
+    """Change errors of the file system so that they name an argument, and no other file.
 
     Args:
         path: the file.
-        purpose: what is done with it, such as "written".
-        name: the argument.
-        kind: what is at the path, a file or a folder.
+        purpose: the operation on the file, such as "written".
+        name: the name of the argument.
+        kind: the kind of object at the path, file or folder.
 
     Raises:
-        OSError: of the same kind and number.
+        OSError: if the file system raises one; the type and the number are kept.
     """
     try:
         yield
@@ -50,25 +50,24 @@ def name_path_errors(
 
 
 def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
-    """Write a file as a whole or not at all; an error names the argument and the path."""
+    """Write a complete file, or do not change it; an error names the argument and the path."""
     place = require_path(name, path)
     with name_path_errors(place, "written", name):
         write_atomically(place, content)
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Replace a file by one with other content, as a whole: write, sync, rename.
+    """Replace the content of a file atomically: write a new file, sync, rename.
 
-    A link stays a link. A pipe or a device is written to.
+    A symbolic link is kept. A pipe or a device is written directly.
 
     Args:
-        path: of the file.
-        content: the other text or bytes.
-        mode: permissions of a new file, less those that the umask takes. A file that is there
-            keeps its own.
+        path: path of the file.
+        content: the new text or bytes.
+        mode: permissions of a new file, before the umask. An existing file keeps its permissions.
     """
     content = content.encode() if isinstance(content, str) else content
-    # A link must not be replaced by the file that it leads to.
+    # Replace the file that a link points to, not the link itself.
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(content)
@@ -76,7 +75,7 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> Non
     name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with contextlib.suppress(OSError):
-            # Of a process with the same number that was killed.
+            # The file of a killed process with the same number.
             os.unlink(name)
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with open(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""A progress bar for long work, on a terminal or in a notebook only."""
+"""Progress bar for long work, shown only on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .packages import imported_module
 from .visible import make_visible
 
 LONG_SECONDS: Final = 30.0
-"""Time of slow work from which on there is a forecast."""
+"""Duration of slow work above which a forecast is printed."""
 
 WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
-"""How lines are worded: the command line writes arguments as its options."""
+"""Function that words lines: the command line writes arguments as its options."""
 
 _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
@@ -33,20 +33,22 @@ _shown_bar: Progress | None = None
 
 
 class Progress:
-    """Display of the current work and its finished share, never of results so far.
+    """Progress bar of the current work; it never shows results so far.
 
-    Counts are kept out of sight on purpose: an audit that somebody stops because of what it
-    shows is no longer an audit of a fixed number of trials.
+    Counts are hidden on purpose. If the user stops an audit because of its counts, the number of
+    trials is no longer fixed in advance.
 
     Args:
-        label: what is being done.
+        label: the current work.
         total: amount of work, or None if it is not known.
-        show: True, False, or None for "where somebody is looking, and only for long work".
-        alive: a thread of its own keeps the bar moving between two steps; False where
-            processes are forked.
-        clock: seconds, for the wait before a bar appears and the time that it shows. None is
-            the monotonic one.
-        by_call: its work is counted in outputs, which `count_with_progress` reports one by one.
+        show: True or False. None shows a bar only on a terminal or in a notebook, and only for long
+            work.
+        alive: True if a separate thread moves the bar between two steps. Must be False if processes
+            are forked.
+        clock: function that returns seconds, for the delay before a bar appears and the times that
+            it shows. Defaults to the monotonic clock.
+        by_call: True if the work is counted in outputs, which `count_with_progress` reports one by
+            one.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Progress:
     def __enter__(self) -> Self:
         global _shown_bar
         if _shown_bar is not None and self._patience:
-            # One bar at a time: the outer one says what this is a part of.
+            # Only one bar is shown: the outer bar describes the work that contains this work.
             self._wanted, self._silent = False, True
         if self._wanted:
             self._outer, _shown_bar = _shown_bar, self
@@ -97,24 +99,24 @@ class Progress:
                 self._display.close()
 
     def advance(self, done: float) -> None:
-        """Move on by an amount of work."""
+        """Add an amount of finished work."""
         self._within = max(0, self._within - int(done))
         self._state = self._state.further(done, self._clock())
         if self._state.last - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
     def beats(self, size: int) -> Iterator[int]:
-        """Count to `size` and move the bar by one each time, until `advance` gives the total."""
+        """Count to `size` and move the bar by one each time; `advance` later adds the same work."""
         for number in range(size):
             yield number
-            # Threads may lose some of these: they are seen, never counted.
+            # Threads may lose some of these steps: they move only the bar, and never enter a count.
             self._within += 1
 
     def begin(self, label: str, total: float | None = None) -> None:
-        """Go on to other work, with a new bar.
+        """Start other work, with a new bar.
 
         Args:
-            label: what is being done.
+            label: the new work.
             total: amount of work, or None if it is not known.
         """
         self._within, now = 0, self._clock()
@@ -123,17 +125,17 @@ class Progress:
             self._draw()
 
     def stand_still(self) -> None:
-        """Show the current work at once, and end the thread that would move the bar."""
+        """Show the current work at once, and end the thread that moves the bar."""
         self._stop_moving()
         self._patience = 0.0
         self._draw()
 
     def relabel(self, label: str) -> None:
-        """Describe the current work more exactly; the bar goes on."""
+        """Replace the description of the current work; the bar continues."""
         self._state = replace(self._state, label=make_visible(label))
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr without a bar, except with show=False."""
+        """Print lines above the bar, or on stderr without a bar; print nothing with show=False."""
         with self._lock:
             if not text or self._silent:
                 return
@@ -147,11 +149,11 @@ class Progress:
                 sys.stderr.flush()
 
     def forecast(self, work: str, seconds: float) -> bool:
-        """Say what work is going to take, and return True, if that is long.
+        """Print the expected time of work and return True, if the time is long.
 
         Args:
-            work: what there is to do, the subject of the sentence, in the plural.
-            seconds: that it takes.
+            work: the work, as the plural subject of the sentence.
+            seconds: expected time in seconds.
         """
         if seconds > LONG_SECONDS:
             self.say(f"dpcore: {work} take about {format_time(seconds)}")
@@ -189,7 +191,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """State that a bar shows: one object, so that a thread never sees half of a change."""
+    """State that a bar shows, one immutable object: a thread cannot see half of a change."""
 
     label: str
     total: float | None
@@ -205,7 +207,7 @@ class _State:
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def left(self, now: float) -> str:
-        """Format the time left, by the share done so far; the time taken if that is unknown."""
+        """Format the remaining time, from the finished share; the time taken if it is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun
@@ -213,7 +215,7 @@ class _State:
 
 
 class _Terminal:
-    """A bar of rich on stderr."""
+    """Bar of rich on stderr."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -223,7 +225,7 @@ class _Terminal:
         columns = (label, BarColumn(), TaskProgressColumn())
         remaining = TextColumn("{task.fields[left]}")
         console = Console(stderr=True)
-        # Drawn by our own hand: rich's thread would go on while calls are timed.
+        # Drawn by this class: rich's own thread would continue while calls are timed.
         self._bar: Any = Progress(
             *columns, remaining, console=console, transient=True, auto_refresh=False
         )
@@ -248,7 +250,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """Bar in a notebook's output without widgets; rich's needs ipywidgets, or warns."""
+    """Bar in a notebook's output without widgets; rich's bar needs ipywidgets, or warns."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -285,7 +287,7 @@ def _import_ipython() -> Any:
 
 
 def format_time(seconds: float) -> str:
-    """Format a time in a customary unit.
+    """Format a time in seconds, minutes, hours or days.
 
     Example:
         >>> [format_time(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
@@ -303,7 +305,7 @@ def count_with_progress(size: int) -> Iterable[int]:
 
 
 def interrupted_again() -> bool:
-    """Note a Ctrl-C; return True if it is the second within two seconds, which ends everything."""
+    """Record a Ctrl-C; return True on the second within two seconds, which ends the program."""
     global _last_interrupt
     now = time.monotonic()
     again = now - _last_interrupt < _SECOND_INTERRUPT_SECONDS
@@ -312,18 +314,18 @@ def interrupted_again() -> bool:
 
 
 def interrupt_on_signal(number: int, _: object) -> None:
-    """Handle a signal as Ctrl-C is handled."""
+    """Handle a signal in the same way as Ctrl-C."""
     RECEIVED_SIGNALS.append(number)
     raise KeyboardInterrupt
 
 
 def is_watched() -> bool:
-    """Return True on a terminal or in a notebook."""
+    """Return True if stderr is a terminal or the code runs in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
 
 
 def in_notebook() -> bool:
-    """Return True in a notebook, of Jupyter or with a shell derived from Jupyter's, as Colab's."""
+    """Return True in a notebook: of Jupyter, or with a derived shell (as in Colab)."""
     module = imported_module("IPython")
     shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -1,9 +1,9 @@
-"""Systems of the literature, parameterised as published, each with the claim it makes.
+"""Systems from the literature, with their published parameters and their claims.
 
 For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-A `claim` is a statement that may be false: `sound` states which claims hold, `fault` what is wrong
-with the others, and `default_pair` is the pair of inputs on which it shows.
+A `claim` is a statement that may be false. `sound` is True if the claim holds, `fault` describes
+the error of the system, and `default_pair` returns the pair of inputs with the largest loss.
 """
 
 from __future__ import annotations
@@ -38,26 +38,23 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the module's own names.
-
-    Names that it imports can be imported from here too, but are not shown.
-    """
+    """List the public names of the module; imported names are not shown."""
     return [*__all__]
 
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
-    """Compute and check the noise scale numerator / epsilon.
+    """Compute the noise scale numerator / epsilon, and check it.
 
-    Two valid fields can still give a scale out of range.
+    The scale can be out of range although both numbers are valid.
     """
     name = f"noise scale {formula}"
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
 def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
-    """Compute the entry of a constant vector whose norm is the radius or one rounding below.
+    """Compute the entry of a constant vector with norm `radius`, or one rounding below it.
 
-    Never above: a clip would then change the very input that was chosen to lie on its ball.
+    The norm is never above the radius. Otherwise, the clip would change an input on the sphere.
     """
     level = radius / share
     while distance(Pair(np.zeros(dim), np.full(dim, level)), norm) > radius:
@@ -67,13 +64,13 @@ def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class System(Native):
-    """Base of published systems: epsilon, which is the claim, and the facts about that claim.
+    """Base class of published systems: the claim epsilon, and facts about this claim.
 
     Attributes:
         norm: norm in which two inputs are neighbours ("l1", "l2", "linf"). None means any two
             inputs, because the system clips.
-        source: where it was published.
-        fault: what is wrong with it, one line.
+        source: publication of the system.
+        fault: description of the system's error, one line.
         sound: True if the claim is true.
     """
 
@@ -85,7 +82,7 @@ class System(Native):
     sound: ClassVar[bool]
 
     def __post_init__(self) -> None:
-        """Check every number, and the noise scale that they give together."""
+        """Check every number, and the noise scale that they give."""
         for name in ("epsilon", "sensitivity", "clip"):
             if name in type(self).__dataclass_fields__:
                 object.__setattr__(self, name, positive(name, getattr(self, name)))
@@ -93,12 +90,12 @@ class System(Native):
 
     @property
     def claim(self) -> float:
-        """The epsilon it claims."""
+        """The epsilon that the system claims."""
         return self.epsilon
 
     @property
     def sensitivity(self) -> float:
-        """The largest distance of two inputs in the claim: a bound, or the diameter of the clip."""
+        """The largest distance of neighbours: a given bound, or the diameter of the clip ball."""
         raise NotImplementedError(f"{type(self).__name__} states no sensitivity")
 
     def default_pair(self, dim: int = 2) -> Pair:
@@ -115,16 +112,17 @@ class System(Native):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sensitive(System):
-    """Systems calibrated to an L1 sensitivity that the caller states."""
+    """Base class of systems with an L1 sensitivity that the caller states."""
 
     sensitivity: float = 1.0
 
     norm: ClassVar[str | None] = "l1"
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return zeros and ``sensitivity / dim`` in every entry: the full L1 distance, never more.
+        """Return zeros, and ``sensitivity / dim`` in every entry.
 
-        In many entries attacks see more of the same loss on a pair that differs in one of them:
+        The L1 distance of the two inputs is `sensitivity`, and never more. With many entries, an
+        attack detects the same loss more easily on a pair that differs in one entry only:
         `dpcore.pairs.patterns(dim, "one")` at sensitivity 1.
         """
         dim = dimension(dim)
@@ -134,7 +132,7 @@ class Sensitive(System):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clipped(System):
-    """Systems that clip every input to a ball of radius `clip`, so that any two are neighbours."""
+    """Base class of systems that clip inputs to a ball of radius `clip`; all are neighbours."""
 
     clip: float = 1.0
 
@@ -143,7 +141,7 @@ class Clipped(System):
 
     @property
     def sensitivity(self) -> float:
-        """The diameter of the clip ball, 2 C, in the norm of the clip."""
+        """The diameter of the clip ball in the norm of the clip: 2 C."""
         return 2.0 * self.clip
 
     def default_pair(self, dim: int = 2) -> Pair:
@@ -154,7 +152,7 @@ class Clipped(System):
         return Pair(np.full(dim, level), np.full(dim, -level))
 
     def steps(self, dim: int) -> Steps:
-        """Return a clip and then Laplace noise of scale 2 C / epsilon in every entry."""
+        """Return the clip, then Laplace noise of scale 2 C / epsilon in every entry."""
         scale = noise_scale("2 clip / epsilon", 2.0 * self.clip, self.epsilon)
         return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
@@ -162,10 +160,10 @@ class Clipped(System):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
-    """The Laplace mechanism: ``x + s``, s Laplace of scale b = sensitivity / epsilon.
+    """Laplace mechanism: ``x + s``, where s has a Laplace law of scale b = sensitivity / epsilon.
 
     Args:
-        epsilon: the claim; true for inputs at L1 distance at most `sensitivity`.
+        epsilon: the claim, which is true for inputs at L1 distance at most `sensitivity`.
         sensitivity: largest L1 distance between neighbours, in the units of x.
 
     Raises:
@@ -194,13 +192,13 @@ class LaplaceMechanism(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
-    """ADePT as published: clip in L2 to C, add Laplace noise of scale 2 C / epsilon.
+    """ADePT as published: clip in L2 to C, then add Laplace noise of scale 2 C / epsilon.
 
-    Laplace noise is calibrated to the L1 distance, and two clipped inputs can be 2 C sqrt(dim)
-    apart in L1: the loss on the default pair is epsilon sqrt(dim).
+    The noise has the scale for an L1 distance of 2 C, but the L1 distance of two clipped inputs can
+    be 2 C sqrt(dim). The loss on the default pair is therefore epsilon sqrt(dim).
 
     Args:
-        epsilon: the claim; true at dim = 1 only.
+        epsilon: the claim, which is true at dim = 1 only.
         clip: radius C of the L2 ball, in the units of x.
 
     Raises:
@@ -227,10 +225,10 @@ class ADePT(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
-    """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
+    """ADePT with a corrected clip: clip in L1 to C, then add Laplace noise of scale 2 C / epsilon.
 
     Args:
-        epsilon: the claim; true, since two clipped inputs have L1 distance at most 2 C.
+        epsilon: the claim, which is true: two clipped inputs have L1 distance at most 2 C.
         clip: radius C of the L1 ball, in the units of x.
 
     Raises:
@@ -238,7 +236,7 @@ class ADePTClipL1(Clipped):
         ValueError: if a field or the noise scale is not in (0, 1e300].
 
     Source:
-        The remedy of Habernal (2021), section 7; Dwork and Roth (2014), theorem 3.6.
+        Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
 
     Example:
         >>> ADePTClipL1(1.0).steps(4).clip
@@ -257,10 +255,10 @@ class ADePTClipL1(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
-    """ADePT repaired by its noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
+    """ADePT with corrected noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
 
     Args:
-        epsilon: the claim; true, since the L1 diameter of the L2 ball is 2 C sqrt(dim).
+        epsilon: the claim, which is true: the L1 diameter of the L2 ball is 2 C sqrt(dim).
         clip: radius C of the L2 ball, in the units of x.
 
     Raises:
@@ -268,7 +266,7 @@ class ADePTScaled(Clipped):
         ValueError: if a field or the noise scale is not in (0, 1e300].
 
     Source:
-        The remedy of Habernal (2021), section 7; Dwork and Roth (2014), theorem 3.6.
+        Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
 
     Example:
         >>> ADePTScaled(1.0).steps(4).noise.scale
@@ -293,14 +291,14 @@ class ADePTScaled(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
-    """ADePT as the reference code simplifies it: zeros against ones, Laplace of scale 1 / epsilon.
+    """ADePT as simplified in the reference code: Laplace noise of scale 1 / epsilon without a clip.
 
-    The scale takes the distance of the pair in one entry (Linf) for the distance of the whole
-    vector, so the loss is epsilon dim. The real system on its own worst pair loses epsilon
-    sqrt(dim) (`ADePT`); this one is kept to reproduce the published figure.
+    The default pair is zeros and ones. The scale uses the distance of one entry (Linf) as the
+    distance of the whole vector, so the loss is epsilon dim. The published system loses epsilon
+    sqrt(dim) on its own worst pair (`ADePT`). This class reproduces the published figure.
 
     Args:
-        epsilon: the claim; true at dim = 1 only.
+        epsilon: the claim, which is true at dim = 1 only.
 
     Raises:
         TypeError: if `epsilon` is not a number.
@@ -324,7 +322,7 @@ class ADePTReference(System):
 
     @property
     def sensitivity(self) -> float:
-        """The Linf distance of zeros and ones."""
+        """The Linf distance of zeros and ones, 1."""
         return 1.0
 
     def default_pair(self, dim: int = 2) -> Pair:
@@ -339,14 +337,14 @@ class ADePTReference(System):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
-    """DPText as published: Laplace noise by a formula with a uniform draw that is not centred.
+    """DPText as published: Laplace noise from a formula with an uncentred uniform draw.
 
-    The noise is never negative, so P(output < x) = 0 and the loss is infinite for any dim.
+    The noise is never negative. Therefore P(output < x) = 0, and the loss is infinite for any dim.
 
     Args:
-        epsilon: the claim; false for every epsilon.
+        epsilon: the claim, which is false for every epsilon.
         sensitivity: largest L1 distance between neighbours, in the units of x.
-        nan: what becomes of the undefined half of the draws, see `DPTextNoise`.
+        nan: value for the half of the draws that is undefined, see `DPTextNoise`.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -378,10 +376,10 @@ class DPText(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
-    """DPText with its uniform draw centred: the Laplace mechanism again.
+    """DPText with a centred uniform draw, which makes it a Laplace mechanism.
 
     Args:
-        epsilon: the claim; true for inputs at L1 distance at most `sensitivity`.
+        epsilon: the claim, which is true for inputs at L1 distance at most `sensitivity`.
         sensitivity: largest L1 distance between neighbours, in the units of x.
 
     Raises:
@@ -412,13 +410,14 @@ class DPTextRepaired(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
-    """The reference code's "wrong sensitivity" control: ``(x + s) / 2``, s Laplace, full scale.
+    """Control "wrong sensitivity" of the reference code: ``(x + s) / 2`` with Laplace noise s.
 
-    Halving comes after the noise and cannot cost privacy (post-processing), so the claim holds
-    and the control's name is a mistake. `HalfNoise` is what the name promises.
+    The noise has its full scale. The output is halved after the noise is added, which cannot
+    increase the loss (post-processing). The claim therefore holds, although the name of the control
+    states an error. `HalfNoise` has that error.
 
     Args:
-        epsilon: the claim; true for inputs at L1 distance at most `sensitivity`.
+        epsilon: the claim, which is true for inputs at L1 distance at most `sensitivity`.
         sensitivity: largest L1 distance between neighbours, in the units of x.
 
     Raises:
@@ -450,10 +449,10 @@ class HalvedOutput(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
-    """The Laplace mechanism with half the noise it needs: b = sensitivity / (2 epsilon).
+    """Laplace mechanism with half of the necessary noise: b = sensitivity / (2 epsilon).
 
     Args:
-        epsilon: the claim; the true loss is 2 epsilon.
+        epsilon: the claim, which is false: the true loss is 2 epsilon.
         sensitivity: largest L1 distance between neighbours, in the units of x.
 
     Raises:
@@ -461,7 +460,7 @@ class HalfNoise(Sensitive):
         ValueError: if a field or the noise scale is not in (0, 1e300].
 
     Source:
-        A control of this package, built on Dwork and Roth (2014), theorem 3.6.
+        A control of this package, based on Dwork and Roth (2014), theorem 3.6.
 
     Example:
         >>> HalfNoise(1.0).steps(1).noise.scale

@@ -1,10 +1,10 @@
 """Privacy claims as tests: the pytest fixture `dp_audit`.
 
-The plugin loads with pytest wherever dpcore is installed, so it loads little: what an audit and its
-report need is imported when a test makes one. An audit in a test is deterministic:
-its seed is made from the test's id, so that a test which passes once passes always, and a correct
-mechanism fails for no more than 1 - confidence of all tests that could be written. Of a mechanism
-that draws its own randomness no seed decides the outcome: a run of tests warns of it once.
+The plugin is loaded with pytest wherever dpcore is installed. It therefore imports the modules for
+audits and reports only when a test makes an audit. An audit in a test is deterministic, because its
+seed is made from the test's id: a test that passes once always passes. A correct mechanism fails in
+a share of at most 1 - confidence of all possible tests. If a mechanism draws its own randomness, a
+seed cannot fix the outcome, and pytest prints one warning per run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     @dataclass(frozen=True)
     class _TestArguments(Arguments):
-        """Arguments of `dpcore.audit` in a test, which must not depend on the load of a machine."""
+        """Arguments of `dpcore.audit` in a test; the load of the machine must not affect them."""
 
         seconds: None = None
         confidence: float | None = None  # type: ignore[assignment]
@@ -58,21 +58,21 @@ _Method = Callable[Concatenate["DPAudit", _Parameters], _Outcome]
 def _typed_as(
     kind: Callable[[], Callable[_Parameters, Any]],
 ) -> Callable[[Callable[..., _Outcome]], _Method[_Parameters, _Outcome]]:
-    """Show type checkers a method of `DPAudit` with the arguments of a class."""
+    """Give a method of `DPAudit` the arguments of a class, for type checkers only."""
     return lambda method: method
 
 
 def _make_setting(
     default: Any, text: str, check: Callable[[str, Any], Any], kind: Callable[[str], Any] = str
 ) -> Any:
-    """Make the field of a setting.
+    """Make the dataclass field of a setting.
 
     Args:
-        default: where it is not set.
-        text: its line of help.
-        check: called with the label and the value.
-        kind: makes a number of the text that the command line or a file gave; other text stays a
-            string, which `check` refuses by name.
+        default: value of a setting that is not given.
+        text: line of help.
+        check: function of the label and the value, which checks the value and returns it.
+        kind: conversion of text from the command line or a file to a number. Other text stays a
+            string, and `check` raises an error with the label.
     """
 
     def read(label: str, value: Any) -> Any:
@@ -85,22 +85,23 @@ def _make_setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of audits in a test, if their calls give no others.
+    """Settings of audits in a test, for arguments that a call does not give.
 
-    From weak to strong: these defaults; `dp_trials`, `dp_confidence`, `dp_seed` and `dp_min_share`
-    in pytest's configuration file; `--dp-trials`, `--dp-confidence`, `--dp-seed` and
+    Later sources override earlier ones: these defaults; `dp_trials`, `dp_confidence`, `dp_seed` and
+    `dp_min_share` in pytest's configuration file; `--dp-trials`, `--dp-confidence`, `--dp-seed` and
     `--dp-min-share` on the command line; the marker `pytest.mark.dp` with `trials`, `confidence`,
-    `seed` or `min_share`; the arguments of the call (but for `min_share`).
+    `seed` or `min_share`; the arguments of the call (except `min_share`).
 
     Attributes:
-        trials: counted draws on each side. None is what the mechanism declares as its
-            `default_trials` (10,000 for OpenDP, where a call makes one draw), or else 10**5, which
-            take a numpy mechanism in eight dimensions a few hundredths of a second.
-        confidence: probability that a certified bound holds. Of 10,000 correct mechanisms at
-            most one is expected to fail its test.
-        seed: combined with the id of the test into the seed of each audit.
-        min_share: share of its claim, in [0, 1), that an audit must certify, or its test fails: an
-            audit that sees little of its claim tests little. Defaults to 0, no requirement.
+        trials: counted draws per side. Defaults to the mechanism's `default_trials` (10,000 for
+            OpenDP, which draws one output per call), or else to 10**5. A numpy mechanism in eight
+            dimensions needs a few hundredths of a second for 10**5.
+        confidence: probability that a certified bound holds. At the default, at most one of 10,000
+            correct mechanisms is expected to fail its test.
+        seed: number that is combined with the id of the test into the seed of each audit.
+        min_share: smallest share of the claim, in [0, 1), that an audit must certify; otherwise the
+            test fails. An audit that certifies a small share is a weak test. Defaults to 0, which
+            means no requirement.
     """
 
     trials: int | None = _make_setting(
@@ -129,18 +130,18 @@ class Settings:
 _SETTING_READERS: dict[str, Callable[[str, Any], Any]] = {
     one.name: one.metadata["read"] for one in fields(Settings)
 }
-"""The settings by name, as options, in the ini file and as keywords of the marker."""
+"""Readers of the settings by name, for options, the ini file and keywords of the marker."""
 
 _DEFAULT_TRIALS = 10**5
 _MIN_CERTIFIED_SHARE = 0.5
-"""Audits that certify less than this share of their claim are counted at the end of a run."""
+"""Share of the claim below which a certified bound is reported at the end of a run."""
 
 _FoundAudit = TypeVar("_FoundAudit", "Audit", "OutputsAudit")
 _AnyAudit = TypeVar("_AnyAudit", "Audit", "OutputsAudit", "TableAudit")
 
 _SETTINGS_KEY = pytest.StashKey[Settings]()
 _WARNED_KEY = pytest.StashKey[bool]()
-"""True if this run has warned of a mechanism that no seed repeats."""
+"""True if this run has warned of a mechanism that a seed does not repeat."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -159,7 +160,7 @@ def _format_option(name: str) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the settings once, so that a mistake in them is an error of usage."""
+    """Read the settings once, so that a wrong setting is a usage error."""
     config.addinivalue_line(
         "markers", f"dp({', '.join(_SETTING_READERS)}): what dp_audit uses in this test"
     )
@@ -177,14 +178,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
-    """Leave the package's own frames out of an error in a test that audits.
+    """Remove the package's own frames from an error in a test that audits.
 
-    What remains are the test's frames and those of the mechanism; `--full-trace` shows all.
+    The frames of the test and of the mechanism remain. `--full-trace` shows all frames.
     """
     failure = call.excinfo
     if failure is None or item.config.getoption("fulltrace"):
         return
-    # An item of another plugin need not be a function with fixtures.
+    # An item of another plugin may not be a function with fixtures.
     if not isinstance(item, pytest.Function) or "dp_audit" not in item.fixturenames:
         return
     package, left = Path(__file__).parent, None
@@ -196,12 +197,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count the audits that saw less than half of their claim; with -v, show a line for each.
+    """Print how many audits certified less than half of their claim; with -v, a line for each.
 
-    An audit that left parts of its outputs out is always named.
+    An audit that did not read all parts of its outputs is always printed.
     """
     verbose = terminalreporter.config.get_verbosity() >= 1
-    # Reports of the workers of pytest-xdist hold the properties too.
+    # Reports from the workers of pytest-xdist also have these properties.
     properties = [
         (report.nodeid, key, value)
         for reports in terminalreporter.stats.values()
@@ -230,15 +231,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     """Audit a mechanism; the test fails if its claim is refuted.
 
-    dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
-    fails when the claim is not refuted. Both take the keywords of dpcore.audit, and
-    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) those of dpcore.audit_outputs.
-    dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) take those of
-    dpcore.audit_table, and dp_audit.trace(f, pair, claim=1.0) those of dpcore.trace.
+    dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit. dp_audit.refutes(...) fails if
+    the claim is not refuted. Both accept the keywords of dpcore.audit. The keywords of
+    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) are those of dpcore.audit_outputs.
+    dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) accept the keywords
+    of dpcore.audit_table. dp_audit.trace(f, pair, claim=1.0) accepts the keywords of dpcore.trace.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS_KEY]
-    # The closest marker comes first and wins over that of the class or module.
+    # The closest marker comes first, and overrides the marker of the class or module.
     for marker in reversed(list(node.iter_markers("dp"))):
         options = marker.kwargs
         if marker.args or not set(options) <= set(_SETTING_READERS):
@@ -252,11 +253,11 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
 
 
 class DPAudit:
-    """Type of the fixture `dp_audit`, for `def test_it(dp_audit: DPAudit)`: it tests a claim.
+    """Type of the fixture `dp_audit`, for annotations: `def test_it(dp_audit: DPAudit)`.
 
     Args:
         node: the test.
-        settings: what its audits use.
+        settings: settings of its audits.
     """
 
     def __init__(self, node: pytest.Item, settings: Settings) -> None:
@@ -273,19 +274,21 @@ class DPAudit:
         claim: float | Claim | None = None,
         **options: Any,
     ) -> Audit:
-        """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
+        """Audit a mechanism; the test fails if its claim is refuted or could not be tested.
 
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
-            pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
-            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`. None takes the
-                mechanism's own claim, or the one that an OpenDP measurement makes of `neighbour`.
+            pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
+                pair.
+            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`. Defaults to the
+                mechanism's own claim, or to the claim that an OpenDP measurement derives from
+                `neighbour`.
             **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
-                ... `trials`, `confidence` and `rng` win over the settings where they are not None;
+                ... If `trials`, `confidence` and `rng` are not None, they override the settings.
                 `epsilon` is another name of `claim`.
 
         Returns:
-            The audit: not refuted, which does not show that the claim is true.
+            The audit, which does not refute the claim. This does not show that the claim is true.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -302,17 +305,17 @@ class DPAudit:
         claim: float | Claim | None = None,
         **options: Unpack[OutputsOptions],
     ) -> OutputsAudit:
-        """Audit recorded outputs and fail the test if the claim is refuted, or was not tested.
+        """Audit recorded outputs; the test fails if the claim is refuted or was not tested.
 
         Args:
-            outputs: outputs on x, as `dpcore.audit_outputs` takes them.
+            outputs: outputs on x, in a form that `dpcore.audit_outputs` accepts.
             outputs_prime: outputs on x'.
             claim: the epsilon to test, at least 0.
-            **options: further keywords of `dpcore.audit_outputs`, `rows` among them, which must
-                be given; `confidence` and `rng` win over the settings where they are not None.
+            **options: further keywords of `dpcore.audit_outputs`. `rows` is required. If
+                `confidence` and `rng` are not None, they override the settings.
 
         Returns:
-            The audit: not refuted, which does not show that the claim is true.
+            The audit, which does not refute the claim. This does not show that the claim is true.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -337,13 +340,14 @@ class DPAudit:
         claim: float | Claim | None = None,
         **options: Any,
     ) -> Audit:
-        """Audit a mechanism known to break its claim and fail the test if it is not caught.
+        """Audit a mechanism that breaks its claim; the test fails if the claim is not refuted.
 
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
-            pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
-            claim: as in the call itself.
-            **options: as in the call itself.
+            pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
+                pair.
+            claim: the claim, as in `dp_audit(...)`.
+            **options: further keywords, as in `dp_audit(...)`.
 
         Returns:
             The audit, which refutes the claim.
@@ -369,19 +373,19 @@ class DPAudit:
         log: bool = False,
         **options: Any,
     ) -> TableAudit:
-        """Audit a table exactly and fail the test if its claim is refuted.
+        """Audit a table exactly; the test fails if its claim is refuted.
 
         Args:
-            table: a row for each input and a column for each output, as `dpcore.audit_table` takes
-                it.
+            table: a row for each input and a column for each output, in a form that
+                `dpcore.audit_table` accepts.
             distances: distances between the inputs, or None.
-            claim: the epsilon to test, at least 0. None takes the mechanism's own claim.
+            claim: the epsilon to test, at least 0. Defaults to the mechanism's own claim.
             log: True if the table holds natural logarithms.
-            **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`; `epsilon` is
+            **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
                 another name of `claim`.
 
         Returns:
-            The audit: the claim holds for this table.
+            The audit, in which the claim holds for this table.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -402,7 +406,7 @@ class DPAudit:
         log: bool = False,
         **options: Any,
     ) -> TableAudit:
-        """Audit a table known to break its claim and fail the test if the claim holds.
+        """Audit a table that breaks its claim; the test fails if the claim holds.
 
         Args:
             table: as in `table`.
@@ -435,23 +439,24 @@ class DPAudit:
         rng: Rng = None,
         epsilon: float | Claim | None = None,
     ) -> Trace:
-        """Trace a function and fail the test above the claim on this pair, or with a finding.
+        """Trace a function; the test fails if the loss is above the claim, or with a finding.
 
-        The test also fails if the claim was not tested, as with an undecided audit: the outcome is
-        "no loss", "a step may be hidden" or "not traceable". Then use the fixture's own call.
+        The test also fails if the claim was not tested, as for an undecided audit: the outcome is
+        "no loss", "a step may be hidden" or "not traceable". Use `dp_audit(...)` in this case.
 
         Args:
-            f: a function that `dpcore.trace` takes.
-            pair: two inputs that the claim calls neighbours.
+            f: a function that `dpcore.trace` accepts.
+            pair: two inputs that are neighbours under the claim.
             claim: the epsilon to compare with, at least 0, or a curve of `dpcore.claims`. Defaults
                 to the function's own claim.
             delta: the delta of the claim.
-            draws: draws of the noise.
-            rng: None, a seed, or a numpy Generator. Defaults to the seed of the test.
+            draws: number of draws of the noise.
+            rng: a seed or a numpy Generator. Defaults to the seed of the test.
             epsilon: another name of `claim`.
 
         Returns:
-            The trace, within the claim on this pair. Its loss is computed, not certified.
+            The trace, whose loss on this pair is within the claim. The loss is computed, not
+            certified.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -508,7 +513,7 @@ class DPAudit:
         from .mechanisms.declarations import mechanism_attribute
 
         claim = _choose_claim(claim, options)
-        # A bar would be written between the dots of pytest.
+        # A progress bar would appear between the dots of pytest.
         settings = {"progress": False, **self._settled(options)}
         adapted = None if isinstance(mechanism, type) else adapt(mechanism)
         found_as = mechanism if adapted is None else adapted
@@ -524,13 +529,13 @@ class DPAudit:
         if audit.claim is None:
             raise errors.invalid("claim", "given for a mechanism that makes none itself", None)
         if audit.partial:
-            # Ctrl-C is meant for the whole run of tests.
+            # Ctrl-C must interrupt the whole run of tests.
             raise KeyboardInterrupt
         self._warn(audit)
         return self._told(audit, remark)
 
     def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
-        """Return the keywords of a call, completed by the settings."""
+        """Complete the keywords of a call with the settings."""
         if "seconds" in options:
             need = "left out: a test must not depend on the load of a machine (give trials=)"
             raise errors.mistyped("seconds", need, options["seconds"])
@@ -542,7 +547,7 @@ class DPAudit:
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
     def _told(self, audit: _FoundAudit, remark: str = "") -> _FoundAudit:
-        """Add the audit to the test's properties for -v and JUnit's XML; record the test in it."""
+        """Add the audit to the test's properties (-v, JUnit's XML); store the test in the audit."""
         from .auditing.provenance import record_command
 
         self._add_property("dp_audit", f"{_format_line(audit)}{remark}")
@@ -556,7 +561,7 @@ class DPAudit:
         self._node.user_properties.append((name, make_visible(text)))
 
     def _warn(self, audit: Audit) -> None:
-        """Warn once a run that outcomes are not fixed; the same holds for all similar audits."""
+        """Warn once per run that the outcome of this audit, and of similar audits, is not fixed."""
         stash = self._node.config.stash
         if audit.randomness == "own" and not stash.get(_WARNED_KEY, False):
             stash[_WARNED_KEY] = True
@@ -568,7 +573,7 @@ class DPAudit:
             warnings.warn(text, errors.AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _FoundAudit) -> _FoundAudit:
-        """Return the audit, unless its claim is refuted, or was not or hardly tested."""
+        """Return the audit; fail if its claim is refuted, not tested, or tested too weakly."""
         if audit.checks or audit.undecided:
             self._fail(audit, "was not tested")
         if audit.refuted:
@@ -606,7 +611,7 @@ class DPAudit:
 
 
 def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
-    """Return the claim under either of its two names, or None."""
+    """Return the claim, under either of its two names, or None."""
     from .claims.trade_off import Claim
 
     other = options.get("epsilon")
@@ -621,7 +626,7 @@ def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
 
 
 def seed_of(nodeid: str, number: int, base: int = 0) -> int:
-    """Return the seed of an audit in a test: first 63 bits of SHA-256("base number nodeid").
+    """Compute the seed of an audit in a test: first 63 bits of SHA-256("base number nodeid").
 
     Args:
         nodeid: pytest's id of the test.
@@ -640,7 +645,7 @@ def seed_of(nodeid: str, number: int, base: int = 0) -> int:
 
 
 def _rerun_command(node: pytest.Item) -> str:
-    """Format the command that runs a test again, from the directory where pytest was started."""
+    """Format the command that repeats a test, from the directory where pytest was started."""
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
     for name in _SETTING_READERS:
@@ -661,7 +666,7 @@ def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
 
 
 def _state_claim(claim: Any, delta: float) -> str:
-    """Format a claim that is a number or a curve."""
+    """Format a claim, which is a number or a curve."""
     from .claims.trade_off import Claim
 
     if isinstance(claim, Claim):
@@ -678,10 +683,10 @@ def _describe_trace(trace: Trace) -> str:
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
-    """Compute the certified bound over the claim; 1 at a claim of 0, 0 if no bound holds."""
+    """Compute the certified bound divided by the claim; 1 at a claim of 0, 0 if no bound holds."""
     if audit.checks:
         return 0.0
-    # With delta neither the bound nor the claim of the whole pair is per unit of distance.
+    # With a delta, the bound and the claim are for the whole pair, not per unit of distance.
     claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.epsilon_lower / claim if claim else 1.0
 
@@ -702,7 +707,7 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 
 def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
-    """Return the trials that a mechanism requests, of a random encoder on these two texts."""
+    """Return the default trials of a mechanism, or of a random encoder on these two texts."""
     from .mechanisms.declarations import mechanism_attribute
     from .records import Pair
 
@@ -710,7 +715,7 @@ def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     made = make() if callable(make) and not isinstance(mechanism, type) else mechanism
     on_pair = mechanism_attribute(made, "default_trials_on")
     texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
-    # Of several pairs, or none, the audit says which it takes.
+    # With several pairs or no pair, the audit reports which pairs it accepts.
     is_pair = isinstance(texts, (tuple, list)) and [type(text) for text in texts] == [str, str]
     own: int | None = mechanism_attribute(made, "default_trials")
     return on_pair(Pair(*texts)) if callable(on_pair) and is_pair else own

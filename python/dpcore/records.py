@@ -1,7 +1,8 @@
-"""Records of an audit: a pair of inputs, and four integers.
+"""Records of an audit: a pair of inputs, and four counts.
 
-Records are frozen. Arrays inside are read-only copies; two records are equal when their fields
-are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs from -0.0).
+Records are frozen. Arrays inside them are read-only copies. Two records are equal if their fields
+are equal. Arrays are compared by dtype, shape and bytes, so NaN equals itself and 0.0 differs from
+-0.0.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ Ints = npt.NDArray[np.int64]
 
 
 def attribute_of(kind: type, value: Any, name: str) -> Any:
-    """Return an attribute of an object of any class, or the default that `kind` declares for it.
+    """Return an attribute of an object, or the default that the class `kind` declares for it.
 
     Args:
-        kind: a class that lists what such an object may carry, each with its default.
+        kind: a class with the optional attributes of such objects and their defaults.
         value: the object, often a user's plain function.
-        name: one of the attributes that `kind` declares.
+        name: an attribute that `kind` declares.
 
     Raises:
-        AttributeError: if `kind` does not declare it.
+        AttributeError: if `kind` does not declare the attribute.
 
     Example:
         >>> class Walker:
@@ -67,7 +68,7 @@ def attribute_of(kind: type, value: Any, name: str) -> Any:
 
 
 def set_fields(record: Any, **values: Any) -> None:
-    """Store fields of a frozen dataclass while it is made."""
+    """Set fields of a frozen dataclass during its construction."""
     for name, value in values.items():
         object.__setattr__(record, name, value)
 
@@ -75,13 +76,13 @@ def set_fields(record: Any, **values: Any) -> None:
 class Record(Shown):
     """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays.
 
-    A subclass that files may hold declares its word: `class Box(Record, word="Box")`.
+    A subclass that can be stored in files declares its name there: `class Box(Record, word="Box")`.
     """
 
     __slots__ = ()
 
     def __init_subclass__(cls, word: str | None = None, **more: Any) -> None:
-        """Declare the word."""
+        """Declare the name of the class in files."""
         super().__init_subclass__(**more)
         if word is not None:
             declare(word, cls)
@@ -101,28 +102,28 @@ class Record(Shown):
         return hash((type(self), *map(_field_key, self._values(compared=True))))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Rebuild through the constructor, since a pickled array would come back writeable."""
+        """Rebuild through the constructor; otherwise, an unpickled array would be writeable."""
         return type(self), self._values()
 
 
 class Answer(Shown):
-    """Base class of what a check or a measurement found: it is neither true nor false."""
+    """Base class of the reports of checks and measurements, which have no truth value."""
 
     __slots__ = ()
 
     _INSTEAD: ClassVar[str] = "refuted (True, False or None)"
-    """The attribute to use in place of a truth, and its values."""
+    """The attribute to use in place of a truth value, and its values."""
 
     def __bool__(self) -> NoReturn:
-        """Raise TypeError: a report is always there, so that a test of it could never fail."""
+        """Raise TypeError: without it, the truth value of every report would be True."""
         raise TypeError(f"a report is neither true nor false: use .{self._INSTEAD}")
 
 
 class Result(Answer, Record):
-    """Base class of the results that a user prints: text, table, page, picture and JSON.
+    """Base class of the results that a user prints, as text, table, page, picture and JSON.
 
-    A subclass declares its layout, name and number, as its word. It has `_lines` and `_plot`; the
-    other private methods have defaults.
+    A subclass declares its format, name and number, as its `word`. It implements `_lines` and
+    `_plot`. The other private methods have defaults.
     """
 
     __slots__ = ()
@@ -139,61 +140,61 @@ class Result(Answer, Record):
 
     @property
     def _is_verdict_slow(self) -> bool:
-        """True if the verdict takes minutes, so that a file is read without a look at it."""
+        """True if the verdict takes minutes; a file is then read without computing it."""
         return False
 
     def _to_figures(self) -> dict[str, Any]:
-        """Return the figures that files hold next to the fields, and that are not read."""
+        """Return derived numbers that are written to files next to the fields, and never read."""
         return {}
 
     def _require_consistency(self) -> None:
-        """Refuse fields that no result has together, as far as a figure rests on them."""
+        """Raise an error for contradictory fields, if a derived number depends on them."""
 
     def _repr_html_(self) -> str:
         return make_card(self._title, self._lines(), getattr(self, "refuted", None))
 
     def lines(self) -> list[Row]:
-        """List the rows (label, text) of the report; the time, where it is known, is the last."""
+        """List the rows (label, text) of the report; the last row is the time, if it is known."""
         return self._lines()
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot the result with matplotlib, in the current style.
 
         Args:
-            ax: matplotlib axes to draw on, or an empty figure. Several panels take the place of
-                the axes. None makes a figure of pyplot, for `plt.show()`.
+            ax: matplotlib axes to draw on, or an empty figure. A plot of several panels replaces
+                the axes. Defaults to a new figure of pyplot, for `plt.show()`.
 
         Returns:
             The matplotlib figure.
 
         Raises:
-            TypeError: if `ax` is neither.
+            TypeError: if `ax` is neither axes nor a figure.
         """
         return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Make one self-contained page with the whole report; write it to a file if given.
+        """Make one self-contained HTML page with the whole report, and write it if a path is given.
 
         Args:
-            path: the file to write. Defaults to none.
+            path: the file to write. Defaults to no file.
 
         Returns:
             The page.
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if it is that of a folder.
+            ValueError: if it is the path of a folder.
             OSError: if the file cannot be written.
         """
         return save_page(self._to_page(), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
+        """Return all fields as plain data, for `from_dict`, together with derived numbers."""
         return result_to_dict(self, self._to_figures())
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result that `to_dict` wrote; its verdict is compared with the one written.
+        """Make the result from the data of `to_dict`, and check that its verdict is unchanged.
 
         Args:
             record: plain data.
@@ -203,15 +204,15 @@ class Result(Answer, Record):
 
         Raises:
             TypeError: if the record is not a mapping.
-            ValueError: if it is not of that form.
+            ValueError: if the record does not have this form.
         """
         return result_from_dict(cls, record)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan".
+        """Return strict JSON: the seed is a string, non-finite numbers are "inf", "-inf" and "nan".
 
         Args:
-            indent: spaces for each level. Defaults to one line.
+            indent: spaces for each level. Defaults to one line without indentation.
 
         Returns:
             The data of `to_dict` as text; `save` writes it to a file.
@@ -220,10 +221,10 @@ class Result(Answer, Record):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Make the result that `to_json` wrote; its verdict is compared with the one written.
+        """Make the result from the text of `to_json`, and check that its verdict is unchanged.
 
-        Native mechanisms, and what else JSON can hold, come back whole; of any other object only
-        the name was kept.
+        Native mechanisms and objects that JSON can hold are restored. Of any other object only its
+        name was stored.
 
         Args:
             text: a JSON object.
@@ -233,7 +234,7 @@ class Result(Answer, Record):
 
         Raises:
             TypeError: if `text` is not a string.
-            ValueError: if it is not JSON of that form.
+            ValueError: if the text is not JSON of this form.
 
         Example:
             >>> import dpcore
@@ -244,14 +245,14 @@ class Result(Answer, Record):
         return read_json(cls, text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file as JSON, as a whole or not at all; `load` reads it.
+        """Write the result to a file as JSON; `load` reads it. An error leaves no partial file.
 
         Args:
             path: the file.
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if it is that of a folder.
+            ValueError: if it is the path of a folder.
             OSError: if the file cannot be written.
         """
         return save_json(self, path)
@@ -268,7 +269,7 @@ class Result(Answer, Record):
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if the file does not hold JSON of that form.
+            ValueError: if the file does not hold JSON of this form.
             OSError: if the file cannot be read.
         """
         return load_json(cls, path)
@@ -301,7 +302,7 @@ def _fields_equal(left: Any, right: Any) -> bool:
     if isinstance(left, float) and isinstance(right, float) and left != left:
         return right != right
     answer = left == right
-    # A tensor or a table answers == entry by entry, which decides nothing: identity stays.
+    # A tensor or a table returns one value per entry for ==: only identity can be used then.
     return bool(answer) if isinstance(answer, (bool, np.bool_)) else False
 
 
@@ -313,14 +314,14 @@ def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dt
 
 
 def _freeze_input(value: Any) -> Any:
-    # Subclasses such as masked arrays mean more than their numbers: they pass untouched.
+    # Subclasses such as masked arrays hold more than their numbers: they are kept unchanged.
     return frozen_array(value) if type(value) in (np.ndarray, np.memmap) else value
 
 
 def have_one_content(first: Any, second: Any) -> bool:
-    """Return True if two inputs are of one type and content, items of lists and mappings too.
+    """Return True if two inputs have the same type and content, also in lists and mappings.
 
-    Objects that refuse to be compared are equal only to themselves.
+    An object that cannot be compared is equal only to itself.
 
     Example:
         >>> have_one_content([1, None], [1, None]), have_one_content([1], [True])
@@ -335,7 +336,7 @@ def have_one_content(first: Any, second: Any) -> bool:
             have_one_content(first[key], second[key]) for key in first
         )
     if isinstance(first, (float, np.generic)):
-        # By their bytes, as in an array: NaN equals itself and 0.0 differs from -0.0.
+        # Bytes are compared, as for arrays: NaN equals itself and 0.0 differs from -0.0.
         return _field_key(np.asarray(first)) == _field_key(np.asarray(second))
     try:
         return _fields_equal(first, second)
@@ -353,16 +354,16 @@ def _input_key(value: Any) -> Hashable:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Record, word="Pair"):
-    """Two neighbouring inputs, ordered.
+    """Ordered pair of two neighbouring inputs.
 
     Args:
-        x: the first input: any object. An array becomes a read-only copy with its dtype;
-            everything else is kept unchanged. A function of one answer (`dpcore.repeat`) is called
+        x: the first input: any object. An array becomes a read-only copy with its dtype. Any other
+            object is kept unchanged. A function that returns one output (`dpcore.repeat`) is called
             with this object. A mechanism `(x, size, rng)` gets a list or tuple of numbers as an
-            array of bool, int64 or float64, whichever holds it exactly.
-        x_prime: the second input, treated alike.
-        distance: how far apart the inputs are in a metric claim, finite and above 0; 1 for
-            ordinary neighbours, and then not shown: it is a distance in no norm.
+            array of bool, int64 or float64, the first of these types that holds it exactly.
+        x_prime: the second input, treated in the same way.
+        distance: distance of the inputs in a metric claim, finite and above 0. For ordinary
+            neighbours it is 1, which is not a distance in a norm and is not printed.
 
     Raises:
         TypeError: if `distance` is not a number.
@@ -392,14 +393,14 @@ class Pair(Record, word="Pair"):
         object.__setattr__(self, "distance", distance)
 
     def __eq__(self, other: object) -> bool:
-        """Return True for inputs of one type and content, so that 1, 1.0 and True differ."""
+        """Return True if inputs have equal types and content, so that 1, 1.0 and True differ."""
         if type(other) is not type(self):
             return NotImplemented
         sides = (self.x, other.x), (self.x_prime, other.x_prime)
         try:
             same = all(have_one_content(*side) for side in sides)
         except RecursionError:
-            # Two lists that hold themselves.
+            # Two lists that contain themselves.
             return False
         return same and self.distance == other.distance
 
@@ -411,17 +412,17 @@ class Pair(Record, word="Pair"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
-    """Numbers of times that an event happened on each side of a pair.
+    """Counts of an event on the two sides of a pair.
 
     Args:
-        k: times the event happened among the outputs on `pair.x`, from 0 to `n`.
-        n: outputs drawn on `pair.x`, at least 1.
-        k_prime: times the event happened among the outputs on `pair.x_prime`.
-        n_prime: outputs drawn on `pair.x_prime`, at least 1.
+        k: number of outputs in the event on `pair.x`, from 0 to `n`.
+        n: number of outputs drawn on `pair.x`, at least 1.
+        k_prime: number of outputs in the event on `pair.x_prime`, from 0 to `n_prime`.
+        n_prime: number of outputs drawn on `pair.x_prime`, at least 1.
 
     Raises:
-        TypeError: if one of them is not an integer (a bool is not).
-        ValueError: if one of them is out of range.
+        TypeError: if a value is not an integer (a bool is not one).
+        ValueError: if a value is out of range.
 
     Example:
         >>> Counts(3, 10, 1, 10) + Counts(2, 10, 0, 10)
@@ -461,7 +462,7 @@ class Counts(Shown):
         return Counts(self.n - self.k, self.n, self.n_prime - self.k_prime, self.n_prime)
 
     def swapped(self) -> Counts:
-        """Return the same counts with the two sides exchanged.
+        """Return the same counts with the two sides swapped.
 
         Example:
             >>> Counts(3, 10, 1, 20).swapped()
@@ -478,11 +479,12 @@ class PartsRead(Record, word="PartsRead"):
     """Number of parts of the outputs that were read before an event was chosen.
 
     Args:
-        found: parts of the pilot's outputs: entries, fields, keys, places, letters, bits, views.
-        compared: those of them that were compared between the sides.
-        outputs: pilot outputs on each side (the smaller number) in which they were compared.
-        chosen: those that an attack learnt from, where a screen of wide outputs chose them.
-        further: pilot outputs on each side, beyond those of the screen, in which these were read.
+        found: number of parts in the pilot's outputs: entries, fields, keys, places, letters, bits
+            or views.
+        compared: number of these parts that were compared between the sides.
+        outputs: pilot outputs per side (the smaller number) that were used for the comparison.
+        chosen: number of parts that an attack learnt from, if a screen of wide outputs chose them.
+        further: additional pilot outputs per side in which the chosen parts were read.
 
     Example:
         >>> str(PartsRead(90_000, 65_536, 2048))
@@ -524,12 +526,12 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """Output inside the event, and the number of times that the pilot drew it.
+    """Output in the event, and how often the pilot drew it.
 
     Args:
-        text: the output, cut where it is long.
-        k: times it came among the pilot's outputs on x that chose the event.
-        k_prime: the same on x'.
+        text: the output, shortened if it is long.
+        k: occurrences among the pilot outputs on x that were used to choose the event.
+        k_prime: occurrences among the pilot outputs on x'.
     """
 
     text: str
@@ -548,10 +550,10 @@ class SeenOutput(Record, word="SeenOutput"):
 
 
 def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
-    """Return a Pair unchanged, or make one of a tuple of two inputs.
+    """Return a Pair unchanged, or make a Pair from a tuple of two inputs.
 
     Raises:
-        TypeError: if it is neither.
+        TypeError: if the argument is neither.
 
     Example:
         >>> pair_of(([0.0], [1.0]))

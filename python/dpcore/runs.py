@@ -1,7 +1,8 @@
-"""Audits in parts: begin a run, count each part anywhere, and merge the parts.
+"""Audits in parts: begin a run, count each part on any machine, and merge the parts.
 
-All parts count one event, which is chosen once, and the whole has one bound. A run file keeps what
-is fixed before the count; each part writes a file of its own, which holds that too.
+All parts count the same event, which is chosen once, and the complete run has one bound. A run file
+stores the settings that are fixed before the count. Each part writes its own file, which contains
+these settings too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """List the public names of the module; imported names are not shown."""
     return [*__all__]
 
 
@@ -38,10 +39,10 @@ FilePath = str | os.PathLike[str]
 
 @suggest_arguments
 class MissingPartsError(ValueError):
-    """Error about trials of a run that none of the files holds.
+    """Error about trials of a run that are missing in all files.
 
     Attributes:
-        ranges: of the missing trials, `(start, stop)` pairs.
+        ranges: `(start, stop)` of each range of missing trials.
     """
 
     def __init__(self, ranges: list[Range], line: str = "") -> None:
@@ -65,15 +66,15 @@ def begin_run(
     """Choose the event of an audit and write a run file, without counting anything.
 
     Args:
-        path: of the run file, which must not exist.
-        mechanism: as in `dpcore.audit`.
-        pair: as in `dpcore.audit`.
-        asked: options of the command line, kept in the file.
+        path: path of the run file, which must not exist.
+        mechanism: the mechanism, as in `dpcore.audit`.
+        pair: the pair of inputs, as in `dpcore.audit`.
+        asked: options of the command line, which are stored in the file.
         **options: other arguments of `dpcore.audit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is such a file, or as for `dpcore.audit`.
+        ValueError: if the file exists, or for the same reasons as in `dpcore.audit`.
 
     Example:
         >>> import dpcore, tempfile
@@ -101,13 +102,13 @@ def continue_run(
     asked: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Audit:
-    """Begin or go on with a run and count all of it, as `dpcore.audit` with `checkpoint` does.
+    """Begin or continue a run and count all of it, like `dpcore.audit` with `checkpoint`.
 
     Args:
-        path: of the run file.
-        mechanism: as in `dpcore.audit`.
-        pair: as in `dpcore.audit`.
-        asked: options of the command line, kept in the file.
+        path: path of the run file.
+        mechanism: the mechanism, as in `dpcore.audit`.
+        pair: the pair of inputs, as in `dpcore.audit`.
+        asked: options of the command line, which are stored in the file.
         **options: other arguments of `dpcore.audit`.
     """
     with open_run(path, "checkpoint", asked) as run:
@@ -127,27 +128,27 @@ def count_part(
     again: bool = False,
     **options: Any,
 ) -> None:
-    """Count one part of a run that was begun; a part that was cut off goes on.
+    """Count one part of a run that was begun; continue a part that was interrupted.
 
-    Where no seed repeats the outputs, the part is registered in a folder next to the run file, and
-    is not counted to another file.
+    If no seed repeats the outputs, the part is registered in a folder next to the run file. It can
+    then not be counted into another file.
 
     Args:
-        path: of the run file.
-        mechanism: that of the run.
-        pair: that of the run.
-        part: number of the part, from 1 on, and the number of parts.
+        path: path of the run file.
+        mechanism: mechanism of the run.
+        pair: pair of the run.
+        part: number of the part, from 1, and the number of parts.
         out: file that the part is written to.
-        again: whether a count of the part that is registered becomes void, and `out` replaces it.
-        **options: the other arguments of `dpcore.audit` with which the run was begun; the seed may
+        again: True if `out` replaces the registered count of this part, which becomes void.
+        **options: the other arguments of `dpcore.audit` with which the run was begun. The seed may
             be left out.
 
     Raises:
         OSError: if the part cannot be written.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument differs from the run's, `out` is a file of another part, the
-            part is registered for another file, or the mechanism gives other counts.
-        KeyboardInterrupt: on Ctrl-C; what was counted is in `out`.
+        ValueError: if an argument differs from the run's argument, `out` is a file of another part,
+            the part is registered for another file, or the mechanism gives other counts.
+        KeyboardInterrupt: on Ctrl-C. The trials counted so far are in `out`.
     """
     number, parts = _check_part(part)
     flag("again", again)
@@ -159,7 +160,7 @@ def count_part(
     with open_run(out, "out") as run:
         if run.fixed is None:
             run.fixed, run.part = begun.fixed, (number, parts)
-            # Where the line that goes on with the part finds the run.
+            # The command that continues the part reads this path of the run.
             run.asked = {**begun.asked, "checkpoint": str(path)} if begun.asked else {}
             run.looked, run.same_bits = begun.looked, begun.same_bits
         assert run.fixed is not None
@@ -183,7 +184,7 @@ def count_part(
 def _collect_options(
     mechanism: Any, pair: Any, options: Mapping[str, Any], run: RunFile
 ) -> Arguments:
-    """Complete the arguments of `dpcore.audit`; the run file is their checkpoint."""
+    """Complete the arguments of `dpcore.audit`; the run file serves as checkpoint."""
     if options.get("checkpoint") is not None:
         raise invalid("checkpoint", "left out: the run file is one", options["checkpoint"])
     return collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
@@ -205,18 +206,21 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     """Merge the parts of a run into its audit.
 
     Args:
-        paths: the files, in any order. The same part twice counts once.
-        partial: True returns the audit of what was counted so far, and marks the files: whoever
-            has looked may only certify the anytime bound, also once all is counted.
+        paths: paths of the files, in any order. Copies of the same part count once.
+        partial: True returns the audit of the trials counted so far, and marks the files. After
+            this intermediate result, the run may use only the anytime bound, also when all trials
+            are counted.
 
     Returns:
-        The `Audit`, with the mechanism's name in place of the mechanism unless it is native.
+        The `Audit`. It contains the mechanism's name in place of the mechanism, unless the
+        mechanism is native.
 
     Raises:
         TypeError: if `paths` is not an iterable of paths.
-        ValueError: if a file is not a run file; if two are of different runs, hold the same trials,
-            or hold the same outputs for different trials; if the count of a part is void.
-        MissingPartsError: if trials are missing, unless `partial`.
+        ValueError: if a file is not a run file, or if the count of a part is void; if two files
+            belong to different runs, hold the same trials, or hold the same outputs for different
+            trials.
+        MissingPartsError: if trials are missing, unless `partial` is True.
     """
     flag("partial", partial)
     if isinstance(paths, (str, os.PathLike)):
@@ -252,7 +256,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True
-                # Not write(), whose warning would show counts of a file that does not say so.
+                # write() would print a warning with counts of a file that is not marked yet.
                 held.store()
     looked = bool(missing) or is_registered_look or any(run.looked for run in runs)
     digests = tuple(digest.hex() for run in counted_runs for digest in run.digests)
@@ -270,7 +274,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
 
 def _propose_line(runs: list[RunFile]) -> str:
-    """Propose the line that counts a missing part, or goes on with a run; empty without one."""
+    """Propose the command that counts a missing part or continues a run; "" without a proposal."""
     first = runs[0]
     if not first.asked or len({run.part and run.part[1] for run in runs}) > 1:
         return ""
@@ -284,10 +288,10 @@ def _propose_line(runs: list[RunFile]) -> str:
 
 
 def _is_same_part(run: RunFile, other: RunFile) -> bool:
-    """Return True if both hold the same trials with equal counts.
+    """Return True if two files hold the same trials with equal counts.
 
     Raises:
-        ValueError: if they hold the same trials with other counts.
+        ValueError: if they hold the same trials with different counts.
     """
     if not run.done.ranges or run.done.ranges != other.done.ranges:
         return False
@@ -319,7 +323,7 @@ def _join_parts(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
 
 
 def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
-    """List evidence that the counts of the parts follow different laws, if no seed repeats them."""
+    """List evidence that the counts of the parts have different laws, if no seed repeats them."""
     fixed = runs[0].fixed
     assert fixed is not None
     repeats = fixed.audit["randomness"] == "seed" and all(run.same_bits for run in runs)

@@ -1,11 +1,11 @@
 """Random streams: seeds, purposes and blocks; arrays to fill; the global generators.
 
-A noise has no part in the name of a stream: all noises read the same words at one seed, purpose,
-side and block.
+The name of a stream does not contain the noise: with the same seed, purpose, side and block, all
+noises read the same random words.
 
-The global generators of Python, numpy and torch are seeded from a stream and put back. Each is
-given a full state, 624 words of 32 bits, not a seed: of seeds of 32 bits, which is all that
-torch's own generator of the CPU keeps, some are equal in every 10^5 blocks.
+The global generators of Python, numpy and torch are seeded from a stream and restored later. Each
+generator gets a full state of 624 words of 32 bits instead of a seed. torch's own CPU generator
+keeps only 32 bits of a seed, and among 10^5 blocks some seeds of 32 bits would be equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .errors import AssumptionWarning, integer, invalid, mistyped
 from .packages import has_all, imported_attribute, imported_module, is_tensor
 
 Rng = int | np.random.Generator | None
-"""Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
+"""Accepted values of `rng=`: a seed, a generator, or None for fresh entropy."""
 
 PILOT: Final = 0
 SELECTION: Final = 1
@@ -38,18 +38,18 @@ COUNT: Final = 2
 SAMPLE: Final = 3
 PROBE: Final = 4
 PAIRS: Final = 5
-"""Purposes of draws: different ones never share a random number. The numbers are Rust's."""
+"""Purposes of draws, which never share a random number. Rust uses the same numbers."""
 
 BLOCK_ELEMENTS: Final = 2**17
 """Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""
 
 BLOCK_ELEMENTS_ON: Final = {"cuda": 2**22}
-"""The same on a device that is slow to be asked and quick to answer."""
+"""Elements in a block on a device whose calls are slow to start and fast to compute."""
 
 MOST_DRAWS: Final = 2**63
 
 _NUMPY_RANDOM: Any = np.random
-"""numpy's global generator: its stubs leave out half of the functions."""
+"""numpy's global generator, typed as Any: its stubs leave out half of the functions."""
 
 _TWISTER_WORDS: Final = 624
 """Words of 32 bits in the state of a Mersenne twister."""
@@ -63,11 +63,11 @@ def seed_of(rng: Rng) -> int:
     """Return the seed of a run, in [0, 2**63).
 
     Args:
-        rng: None draws fresh entropy from the operating system (so a forked child never repeats
-            its parent), an int in [0, 2**63) is the seed, from a Generator one integer is drawn.
+        rng: None draws fresh entropy from the operating system, so a forked child never repeats its
+            parent. An int in [0, 2**63) is the seed. A Generator is used to draw one integer.
 
     Raises:
-        TypeError: if `rng` is none of these.
+        TypeError: if `rng` is not of these kinds.
         ValueError: if an int is out of range.
     """
     if rng is None:
@@ -80,14 +80,14 @@ def seed_of(rng: Rng) -> int:
 
 
 def threads_of(threads: Any, default: int | None = None) -> int:
-    """Return the number of threads: `default` (all cores) for None."""
+    """Return the number of threads; None means `default`, or else all cores."""
     if threads is None:
         return _core.cores() if default is None else default
     return integer("threads", threads, 1, _core.MOST_THREADS)
 
 
 def block_of(elements: int, device: str = "cpu") -> int:
-    """Return the trials of a block of outputs of `elements` numbers, on every machine the same.
+    """Compute the number of trials in a block, which is the same on every machine.
 
     Args:
         elements: numbers in one output.
@@ -97,12 +97,12 @@ def block_of(elements: int, device: str = "cpu") -> int:
 
 
 def shared_block(trials: int, threads: int) -> int:
-    """Compute the trials in a block such that every thread has one block."""
+    """Compute the number of trials in a block such that every thread has one block."""
     return max(1, trials // threads)
 
 
 def check_size(size: int, dim: int) -> int:
-    """Check a number of outputs of `dim` entries: at least 0, and few enough to be addressed."""
+    """Check a number of outputs with `dim` entries: at least 0, and small enough for memory."""
     size = integer("size", size, 0)
     if size * dim >= MOST_DRAWS // 8:
         raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
@@ -112,22 +112,22 @@ def check_size(size: int, dim: int) -> int:
 def array_for(
     out: npt.NDArray[Any] | None, shape: tuple[int, int], dtype: npt.DTypeLike
 ) -> npt.NDArray[Any]:
-    """Return the array to fill: `out` after a check of its fit, or a new one.
+    """Return the array to fill: `out` after a check, or a new array.
 
     Args:
-        out: what the caller gave, or None.
-        shape: that it must have.
+        out: array from the caller, or None.
+        shape: required shape.
         dtype: float64 or float32.
 
     Raises:
-        TypeError: if one of them is of the wrong kind.
-        ValueError: if a type, a shape or a layout is wrong.
+        TypeError: if `out` or `dtype` is of the wrong kind.
+        ValueError: if a type, a shape or a memory layout is wrong.
     """
     try:
         dtype_of_array = np.dtype(dtype)
     except Exception:
-        # numpy parses strings such as "f8,(3" as Python and shows objects by their own repr, so
-        # that a SyntaxError or anything else can come out.
+        # numpy parses strings such as "f8,(3" as Python code and shows objects by their own repr: a
+        # SyntaxError or any other exception can be raised.
         raise mistyped("dtype", "float64 or float32", dtype) from None
     if dtype_of_array not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise invalid("dtype", "float64 or float32", dtype)
@@ -148,16 +148,16 @@ def array_for(
 
 @contextmanager
 def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
-    """Seed the global generators of Python, numpy and torch, and put them back as they were.
+    """Seed the global generators of Python, numpy and torch, and restore their states at the end.
 
-    torch's only where torch has been imported.
+    torch is seeded only if it has been imported.
 
     Args:
-        rng: where their states come from.
+        rng: generator of their states.
     """
     python, state = random.getstate(), _global_state()
     random.setstate((3, (*_draw_words(rng).tolist(), _TWISTER_WORDS), None))
-    # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
+    # Replaced instead of seeded: the user's own bit generator may have no method to seed it.
     _NUMPY_RANDOM.set_bit_generator(_make_twister(rng))
     try:
         if imported_module("torch") is not None:
@@ -172,7 +172,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
 
 @contextmanager
 def quiet_seed(*words: int) -> Iterator[None]:
-    """Seed the global generators from a few words, and give no warning; see `seeded_globals`."""
+    """Seed the global generators from a few words and hide warnings; see `seeded_globals`."""
     with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -180,12 +180,12 @@ def quiet_seed(*words: int) -> Iterator[None]:
 
 @contextmanager
 def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
-    """Seed torch's default generators, each from words of its own, and put them back.
+    """Seed each default generator of torch from separate words, and restore the states at the end.
 
-    Those of CUDA keep 64 bits of a seed and count from there (Philox).
+    Generators of CUDA keep a seed of 64 bits and count from there (Philox).
 
     Args:
-        rng: where their states come from.
+        rng: generator of their states.
     """
     generators = torch_generators()
     states = [generator.get_state() for generator in generators]
@@ -205,7 +205,7 @@ _seeded_in = os.getpid()
 
 
 def reseed_a_forked_child() -> None:
-    """Give a forked child global generators of its own: its siblings inherit the same ones."""
+    """Seed the global generators of a forked child anew: its siblings inherit the same states."""
     global _seeded_in
     if os.getpid() != _seeded_in:
         _seeded_in = os.getpid()
@@ -216,9 +216,9 @@ def reseed_a_forked_child() -> None:
 
 
 def torch_generators() -> list[Any]:
-    """List the default generators of torch: CPU and devices in use; empty without torch."""
+    """List torch's default generators, of the CPU and the devices in use; empty without torch."""
     torch = imported_module("torch")
-    # A module that stands in for torch has none.
+    # A module that replaces torch has no default generator.
     generators = [torch.default_generator] if has_all(torch, "default_generator") else []
     if generators and torch.cuda.is_initialized():
         generators += torch.cuda.default_generators
@@ -239,7 +239,7 @@ def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
 
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
-    """Give torch's twister a whole state, as `manual_seed` leaves it: all words used up."""
+    """Give torch's twister a full state with all words used up, as after `manual_seed`."""
     seeded = _torch_state()
     if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
@@ -250,7 +250,7 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
 
 
 def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """Return the words in torch's state: each word of 32 bits has a place of 64."""
+    """Return the words in torch's state: each word of 32 bits is stored in 64 bits."""
     return state[_TORCH_HEADER_BYTES : _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS].view(np.uint64)
 
 
@@ -258,8 +258,8 @@ def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 def _torch_state() -> npt.NDArray[np.uint8] | None:
     """Return a state of torch's twister after `manual_seed`, or None if the layout differs.
 
-    They follow from the first by the recursion that every implementation seeds with, so that a
-    state of another layout is told at once.
+    All words follow from the first word by the recursion with which every implementation seeds. A
+    state with another layout is therefore detected.
     """
     torch = imported_module("torch")
     state: npt.NDArray[np.uint8] = (
@@ -284,12 +284,12 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
 
 
 class Generators:
-    """Generators of this process whose states are looked at, and put back in the end.
+    """Generators of this process whose states are compared, and restored at the end.
 
     Args:
-        states: of each generator a function that reads its state and one that sets it; one that
-            cannot be read is left out.
-        globals: how many of them, the first ones, are global.
+        states: two functions for each generator, one that returns its state and one that sets it. A
+            generator whose state cannot be read is left out.
+        globals: number of global generators, which come first in the list.
     """
 
     def __init__(
@@ -310,11 +310,11 @@ class Generators:
 
     @classmethod
     def everywhere(cls) -> Generators:
-        """Collect the global generators, and all others that the garbage collector reaches."""
+        """Collect the global generators, and all others that the garbage collector finds."""
         state_functions = cls.defaults()._states
         globals = len(state_functions)
         reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())
-        # By identity: most bit generators are reached once more as those of a generator of numpy.
+        # By identity: most bit generators are found a second time, as part of a numpy generator.
         one_each = {id(generator): generator for generator in map(_bits_or_self, reached)}
         state_functions += map(_state_functions, one_each.values())
         return cls(state_functions, globals)
@@ -324,7 +324,7 @@ class Generators:
         return [get() for get, _ in self._states]
 
     def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
-        """Return what a call returns, and True if it moved one of these generators."""
+        """Return the result of a call, and True if it changed the state of a generator."""
         before = self.read_states()
         answer = call()
         return answer, _freeze_state(before) != _freeze_state(self.read_states())
@@ -334,7 +334,7 @@ class Generators:
             put(state)
 
     def kept(self, draw: _DrawFunction) -> _DrawFunction:
-        """Return the same draws, and keep the states before each."""
+        """Return a function with the same draws that stores the states before each draw."""
 
         def drawn(*arguments: Any) -> Any:
             self._kept = self.read_states()
@@ -343,7 +343,7 @@ class Generators:
         return drawn
 
     def put_back(self, draw: _DrawFunction) -> _DrawFunction:
-        """Return the same draws, each from the states that were kept."""
+        """Return a function with the same draws, each from the stored states."""
 
         def drawn(*arguments: Any) -> Any:
             self._set(self._kept)
@@ -352,9 +352,10 @@ class Generators:
         return drawn
 
     def find_moved(self) -> tuple[bool, bool]:
-        """Return whether global generators, and whether others, have another state than at first.
+        """Return two flags: True if global generators changed, True if other generators changed.
 
-        The global ones are put back: they occur among all others once more.
+        The global generators are restored before the second flag is computed, because the list of
+        all other generators may contain them again.
         """
         size = self._globals
         first = _freeze_state(self._first)
@@ -371,11 +372,11 @@ class Generators:
 
 
 def _freeze_state(state: Any) -> Any:
-    """Return the state of a generator as values that `==` compares."""
+    """Convert the state of a generator to values that `==` compares."""
     if isinstance(state, dict):
         return {key: _freeze_state(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
-        # A twister of Python has 625 integers, which compare as they are.
+        # A twister of Python has 625 integers, which `==` compares without conversion.
         return state if set(map(type, state)) <= {int} else tuple(map(_freeze_state, state))
     if isinstance(state, np.ndarray):
         return state.tobytes()
@@ -405,7 +406,7 @@ def _bits_or_self(generator: Any) -> Any:
 
 
 def _state_functions(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    """Return the function that reads the state of a generator and the one that sets it."""
+    """Return two functions for a generator: one that reads its state and one that sets it."""
     if isinstance(generator, random.Random):
         return generator.getstate, generator.setstate
     if isinstance(generator, np.random.RandomState):
@@ -419,7 +420,7 @@ def _is_readable(get: Callable[[], Any]) -> bool:
     try:
         get()
     except Exception:
-        # A user's own bit generator need not have a state.
+        # A user's own bit generator may have no state.
         return False
     return True
 
@@ -430,5 +431,5 @@ def _global_state() -> tuple[Any, Any]:
 
 def _set_global_state(state: tuple[Any, Any]) -> None:
     _NUMPY_RANDOM.set_bit_generator(state[0])
-    # The exchange forgets the second normal of a pair that was waiting.
+    # Replacing the bit generator discards a stored normal draw, the second of a pair.
     _NUMPY_RANDOM.set_state(state[1])

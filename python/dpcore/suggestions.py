@@ -1,8 +1,8 @@
-"""Errors of calls: the argument that was meant, and the one that is of another type.
+"""Errors of calls with a wrong argument: the intended name, or the expected type.
 
-Python names an argument only if no parameter has its name. Here the message has the parameter that
-the caller probably meant (see `dpcore.advice`), and an error from within a call names the argument
-or the field of another type than its annotation.
+Python names an argument only if the function has no parameter of this name. Here the message also
+contains the parameter that the caller probably meant (see `dpcore.advice`). If an error occurs
+within a call, the new message names the argument or field that does not have its annotated type.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '
 _TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
 
 _OUR_PACKAGES: Final = {"dpcore", "numpy", "scipy", "torch", *sys.stdlib_module_names}
-"""Packages whose errors are not those of a user's code."""
+"""Packages whose frames do not belong to a user's code."""
 _INNER_ERRORS: Final = (
     ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-"""Errors of a step within a call, which name no argument."""
+"""Types of errors in a step within a call, which do not name an argument."""
 
 _CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "_repr_html_"}
-"""Methods with an underscore whose errors name the argument or field that caused them."""
+"""Methods that begin with an underscore and are checked like the public methods."""
 
 
 def suggest_arguments(target: _Target) -> _Target:
-    """Let the errors of a function name an argument: of an unknown name, or of another type.
+    """Decorate a function so that its errors name an argument of an unknown name or a wrong type.
 
-    An argument is compared with its annotation only after an inner error. Calls cost .1
-    microseconds more. Signature, types and documentation stay the function's.
+    An argument is compared with its annotation only after an error within the call. A call takes .1
+    microseconds longer. The function keeps its signature, types and documentation.
 
     Args:
-        target: a function or a method; of a class its own constructor and methods change, so
-            this decorator stands above `dataclass`.
+        target: a function, a method or a class. A class is changed in place, in its constructor and
+            its methods. This decorator is therefore written above `dataclass`.
 
     Returns:
-        The function with the same arguments; the class itself.
+        A function with the same arguments, or the same class.
 
     Example:
         >>> @suggest_arguments
@@ -69,7 +69,8 @@ def suggest_arguments(target: _Target) -> _Target:
         try:
             result = target(*args, **named)
         except _INNER_ERRORS as error:
-            # With a frame below this one the function has begun, and its errors are its own.
+            # If a frame lies below this one, the function has started and the error is from within
+            # it.
             has_begun = error.__traceback__ is not None and error.__traceback__.tb_next is not None
             if isinstance(error, TypeError) and not has_begun:
                 raise TypeError(_explain_bad_call(target, str(error), args, named)) from None
@@ -90,11 +91,11 @@ def suggest_arguments(target: _Target) -> _Target:
 
 
 def suggest_in_methods(cls: type) -> None:
-    """Decorate the methods and properties that users call, see `suggest_arguments`."""
+    """Decorate the methods and properties that users call, as `suggest_arguments` does."""
     for name, method in list(vars(cls).items()):
         function: Any = method.fget if isinstance(method, property) else method
         function = getattr(function, "__func__", function)
-        # A dataclass with slots is made twice, from the same functions.
+        # A dataclass with slots is created twice, from the same functions.
         is_new = inspect.isfunction(function) and not hasattr(function, "suggests")
         if is_new and (name in _CHECKED_METHODS or not name.startswith("_")):
             decorated = suggest_arguments(function)
@@ -104,9 +105,9 @@ def suggest_in_methods(cls: type) -> None:
 def _require_annotated_types(
     target: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> None:
-    """Raise a TypeError for the argument, or the field of a record, that is of another type.
+    """Raise a TypeError for the argument, or field of a record, that is of another type.
 
-    An error that names its argument stays as it is, and so does an error of a user's code.
+    An error that names its argument is not changed, nor is an error of a user's code.
     """
     if passes_user_code(error) or argument_of(error) is not None:
         return
@@ -120,13 +121,13 @@ def _require_annotated_types(
     if is_dataclass(record):
         hints = hints_of(record.__class__)
         for field in fields(record):
-            # An error of its constructor may come before a field is set.
+            # The constructor may fail before all fields are set.
             if hasattr(record, field.name):
                 _require_type(field.name, getattr(record, field.name), hints[field.name], error)
 
 
 def passes_user_code(error: BaseException) -> bool:
-    """Return True if an error passed through code that is not dpcore's or of what it stands on."""
+    """Return True if an error passed through code outside dpcore and the packages that it uses."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "numpy").split(".")[0] not in _OUR_PACKAGES:
@@ -136,7 +137,7 @@ def passes_user_code(error: BaseException) -> bool:
 
 
 def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:
-    """Raise a TypeError, caused by an error, for a value that is not of its annotated type."""
+    """Raise a TypeError, caused by `error`, if a value does not have its annotated type."""
     if not fits_hint(value, hint):
         raise mistyped(name, describe_hint(hint), value) from error
 
@@ -144,10 +145,10 @@ def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:
 def _explain_bad_call(
     target: Callable[..., Any], text: str, args: Sequence[Any], named: Mapping[str, Any]
 ) -> str:
-    """Explain the error of a call and the correct call."""
+    """Return the message of a bad call, with advice on the correct call."""
     parameters = inspect.signature(target).parameters
     if match := _UNEXPECTED_KEYWORD.match(text):
-        # Later Pythons suggest a name themselves.
+        # Newer versions of Python also suggest a name.
         if match[1] == "dim" and "pair" in parameters:
             owner = named.get("mechanism", args[0] if args else None)
             return f"{match[0]} ({_write_pair_of(owner, named['dim'])})"
@@ -170,7 +171,7 @@ def _explain_bad_call(
 
 
 def _write_pair_of(mechanism: Any, dim: Any) -> str:
-    """Write the argument that is the pair of a mechanism, its own if it has one."""
+    """Write the argument for a pair: the mechanism's default pair if it has one."""
     make = inspect.getattr_static(mechanism, "default_pair", None)
     if make is None:
         return f"pair=dpcore.pairs.zeros_ones({dim!r})"
@@ -179,7 +180,7 @@ def _write_pair_of(mechanism: Any, dim: Any) -> str:
 
 
 def _suggest_argument(argument: str, names: Sequence[str]) -> str:
-    """Format the end of an error message that suggests the intended argument; "" without one."""
+    """Format the end of a message that suggests an argument, or "" without a suggestion."""
     argument = argument.lower() if argument.lower() in ("x", "x_prime") else argument
     other = called_here(argument, names)
     if other is not None:

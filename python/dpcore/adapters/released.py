@@ -23,13 +23,13 @@ from ..report.shown import dotted_name
 from .scipy import Adapter, unwrap_scalar
 
 _MAX_VALUES: Final = 45
-"""Values of a local client at most whose pairs (990) are all tried."""
+"""Largest number of values of a local client for which all pairs (990) are tried."""
 
 
 class ObjectCalls(Adapter):
     """Base class of adapters that call their object once for each output.
 
-    The object draws from its own randomness, which no seed of an audit repeats.
+    The object uses its own randomness, so a seed of an audit cannot repeat its outputs.
     """
 
     __slots__ = ()
@@ -38,11 +38,11 @@ class ObjectCalls(Adapter):
     default_trials: ClassVar[int] = 10_000
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
-        """Return the function that makes one output of x."""
+        """Return the function that draws one output on x."""
         raise NotImplementedError(f"{type(self).__name__} makes no outputs")
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Make `size` outputs of `x`.
+        """Draw `size` outputs on `x`.
 
         Args:
             x: an input that the object accepts.
@@ -67,7 +67,7 @@ class NoiseAdder(ObjectCalls):
     """An object with `add_noise(value)`, such as a mechanism of python-dp or pipeline-dp.
 
     Args:
-        mechanism: the object. Its epsilon, delta and sensitivity are read where it states them.
+        mechanism: the object. Its epsilon, delta and sensitivity are read if it states them.
 
     Example:
         dpcore finds such an object and its claim::
@@ -83,7 +83,7 @@ class NoiseAdder(ObjectCalls):
 
     @property
     def _root(self) -> Any:
-        """The object that states epsilon: pipeline-dp holds one of python-dp."""
+        """The object that states epsilon: a pipeline-dp object contains a python-dp object."""
         inner = getattr(self.mechanism, "_mechanism", None)
         return self.mechanism if inner is None or has_all(self.mechanism, "epsilon") else inner
 
@@ -123,14 +123,14 @@ class NoiseAdder(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LocalClient(ObjectCalls):
-    """A client of local privacy: an object with `privatise(value)` or `obfuscate(value)`.
+    """Client of local privacy: an object with `privatise(value)` or `obfuscate(value)`.
 
     Any two values are neighbours. Without a pair, an audit chooses among all pairs of values.
 
     Args:
         client: the object. Its `epsilon` is the claim.
-        values: the values that a user can have. Defaults to 1, ..., d for a client of pure-ldp
-            and to 0, ..., k - 1 for one of ldp-toolbox.
+        values: the values that a user can have. Defaults to 1, ..., d for a client of pure-ldp, and
+            to 0, ..., k - 1 for a client of ldp-toolbox.
 
     Example:
         dpcore finds such a client, its claim and its pairs::
@@ -197,7 +197,7 @@ class EpsilonFunction(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of the arguments or of the defaults, or None."""
+        """The (epsilon, delta) of the arguments or of the function's defaults, or None."""
         parameters = inspect.signature(self.function).parameters
         values = {key: parameter.default for key, parameter in parameters.items()}
         values |= self.arguments
@@ -212,14 +212,14 @@ class EpsilonFunction(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FittedModel(ObjectCalls):
-    """A model with `fit`, such as one of diffprivlib; its fitted attributes are the output.
+    """A model with `fit`, such as a model of diffprivlib; its fitted attributes are the output.
 
-    Each output is made by a copy of the model that is fitted to a copy of the data.
+    For each output, a copy of the model is fitted to a copy of the data.
 
     Args:
         model: the model, not fitted. Its `epsilon` is the claim.
-        attributes: names of the attributes that are released, dotted for parts. Defaults to all
-            numeric attributes whose names end with "_" and do not begin with "_".
+        attributes: names of the released attributes, with dots for nested attributes. Defaults to
+            all numeric attributes whose names end with "_" and do not begin with "_".
 
     Example:
         The input is the tuple of arguments of `fit`::
@@ -260,15 +260,16 @@ class FittedModel(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SQLQuery(ObjectCalls):
-    """A query of smartnoise-sql: the rows that a private reader returns, without the header.
+    """A query of smartnoise-sql; its output is the list of rows without the header.
 
     Args:
-        make_reader: makes the private reader of a table, `make_reader(x)`.
-        query: the query.
-        example: a table on which the cost of the query is computed: the claim. Defaults to none.
+        make_reader: function that makes the private reader of a table: `make_reader(x)`.
+        query: text of the query.
+        example: a table on which the cost of the query is computed. This cost is the claim.
+            Defaults to no table.
 
     Example:
-        The reader's `get_privacy_cost` brings the claim::
+        The reader's `get_privacy_cost` gives the claim::
 
             def make_reader(frame):
                 return snsql.from_df(frame, metadata=metadata, privacy=privacy)
@@ -302,8 +303,8 @@ class TumultMeasurement(ObjectCalls):
 
     Args:
         measurement: the measurement, which is called with an input of its domain.
-        d_in: distance of the two inputs in its input metric, for its privacy function. Defaults
-            to 1.
+        d_in: distance of the two inputs in the input metric, the argument of the privacy function.
+            Defaults to 1.
 
     Example:
         dpcore finds a measurement and its claim::
@@ -320,7 +321,7 @@ class TumultMeasurement(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The value of the privacy function: (epsilon, 0) or (epsilon, delta), else None."""
+        """The value of the privacy function as (epsilon, delta), or None for zCDP."""
         if "ZCDP" in str(type(self.measurement.output_measure).__name__).upper():
             return None
         loss = self.measurement.privacy_function(self.d_in)
@@ -329,7 +330,7 @@ class TumultMeasurement(ObjectCalls):
 
     @property
     def curve(self) -> ZCDP | None:
-        """The zCDP of the privacy function, if the measure is rho."""
+        """The zCDP claim of the privacy function, or None for another measure."""
         if "ZCDP" not in str(type(self.measurement.output_measure).__name__).upper():
             return None
         rho = _round_up(self.measurement.privacy_function(self.d_in))
@@ -346,7 +347,7 @@ def _read_stated(owner: Any) -> tuple[float, float] | None:
 
 
 def _round_up(number: Any) -> float:
-    """Return an exact number of tmlt-core, or a plain one, as a float that is not smaller."""
+    """Convert an exact number of tmlt-core, or another number, to a float that is not smaller."""
     to_float = getattr(number, "to_float", None)
     return float(number) if to_float is None else float(to_float(round_up=True))
 

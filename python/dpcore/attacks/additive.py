@@ -71,11 +71,10 @@ class Coding(NamedTuple):
     """The weights of the bins, whose sum is the key of a pattern.
 
     Args:
-            keys: number that every bin adds, shape `(bins,)`.
-            radices: value of each column's digit, shape `(columns,)`, or None if the digits of the
-            key
-                do not stand for columns.
-            sizes: number of different digits of each column.
+        keys: number that every bin adds, shape `(bins,)`.
+        radices: value of each column's digit, shape `(columns,)`, or None if the digits of the key
+            do not stand for columns.
+        sizes: number of different digits of each column.
     """
 
     keys: Words
@@ -341,7 +340,7 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
     Args:
         rows: outputs on x, shape `(size, columns)`.
         rows_prime: outputs on x'.
-        pair: the inputs; they only show which columns are alike.
+        pair: the inputs; they only show which columns have the same two inputs.
         bins: number of quantile bins of a column.
 
     Yields:
@@ -602,7 +601,7 @@ class Additive(ScoreAttack):
     feature is the joint pattern of all flags, sentinels and small alphabets, with bins of the other
     values given that pattern. The log ratios come from histograms of the pilot. They are shrunk
     towards 0, and neighbouring bins with little information are pooled. Several such scores are
-    made. The coarsest has two bins per column, which all columns share that the inputs treat alike;
+    made. The coarsest has two bins per column, shared by all columns with the same two inputs;
     the finest has separate bins for every pattern. The draws that choose the threshold choose one
     of these scores. The event is the optimal test, up to the width of the bins, for noise that is
     independent over entries or over increments. For discrete outputs with few patterns it is always

@@ -141,8 +141,8 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
     """Return outputs as rows of numbers, shape `(size, entries)`.
 
     Raises:
-            TypeError: if the outputs are not real numbers.
-            ValueError: if the number of entries differs from `entries`, or is below `least`.
+        TypeError: if the outputs are not real numbers.
+        ValueError: if the number of entries differs from `entries`, or is below `least`.
     """
     rows = read_columns(outputs)
     if rows is None:

@@ -1,4 +1,4 @@
-"""The contract between audits and attacks, and the choice of one event from scores.
+"""Interface between audits and attacks, and the choice of one event from scores.
 
 The choice reads only pilot draws and certifies no bound. It takes the threshold, side and direction
 that are expected to certify the largest bound.
@@ -37,13 +37,13 @@ from .parts import DERIVED, Part, Parts, remember_parts
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tail probabilities for the limits of the pilot's rates (see `Goal.predict`).
 
-The first is small: the best of hundreds of thresholds is chosen, and among so many a rare event
-can look good by luck."""
+The first is small, because the best of hundreds of thresholds is chosen, and one of so many rare
+events can look good by chance."""
 _ROUNDING_REMARK_MARGIN: Final = 1.1, 0.05
-"""A remark on rounding appears if the event without rounding has more merit than the factor times
-the merit of the chosen event plus the second number."""
+"""Factor and margin of a remark on rounding. It appears if the merit without rounding exceeds the
+factor times the merit of the chosen event plus the margin."""
 _LOWERED_CAUTION_PENALTY: Final = 1000.0
-"""Penalty of an event that needs a smaller caution than the first; it ranks such events last."""
+"""Penalty on the merit of an event that passes only with less caution; it is ranked last."""
 _MIN_GAP_SPREADS: Final = 3.0
 """A gap between the sides is wide if it is longer than this many times the spread of either side.
 For Laplace noise the pilot spreads over 12 scales, and fewer than one output in 10^9 crosses such
@@ -54,7 +54,7 @@ _GAP_MERIT_RATIO: Final = 0.9
 """Least share of the usual choice's merit that an event in a gap must reach; rounding lowers it."""
 _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
-"""Number of smaller cautions without a penalty, for a part of at most two thresholds."""
+"""Number of lower levels of caution without a penalty, for a part of at most two thresholds."""
 
 CrossScored = tuple[Score, Floats, Floats] | None
 """A score with its values on x and on x'. Each value comes from a fit that did not use its row."""
@@ -89,7 +89,7 @@ class Goal:
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
         """Return the bounds that events are expected to certify, from their pilot counts.
 
-        Against a curve, return instead by how much an event exceeds what the curve allows. For a
+        For a claim that is a curve, return the excess of an event over the curve instead. For a
         claim with epsilon 0, return the deltas.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
@@ -101,7 +101,7 @@ class Goal:
         return self.claim.excess(*limits)
 
     def bolder(self) -> Goal:
-        """Return the goal for a first comparison, whose winners are judged again on more draws."""
+        """Return the goal of a first comparison; the best events are compared again later."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
@@ -114,12 +114,12 @@ class Choice:
         direction: "x" or "x_prime".
         merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates. A
             negative merit means that no bound is certified; such merits can still be compared.
-            Minus infinity means that every threshold of the score depends on rounding; then the
-            event is not counted (`counted`).
+            Minus infinity means that every threshold of the score depends on rounding. The event is
+            then not counted (`counted`).
         counts: counts of the pilot; `counts.k` belongs to x.
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
-        rounding: the best event if rounding were ignored, if its merit is clearly larger. It shows
-            properties of the code as it runs.
+        rounding: the best event without regard to rounding, if its merit is clearly larger. It
+            shows properties of the code as it runs.
         farther: the event at a threshold in the tail, found by lines fitted to the tail. Defaults
             to none.
     """
@@ -263,7 +263,7 @@ def best_of_sketches(
 def _choose_threshold(
     score: Score, points: Floats, below: Ints, finite: Sequence[int], sizes: Sizes, goal: Goal
 ) -> Choice:
-    """Return the best of some thresholds, with the best one if rounding is ignored.
+    """Return the best of some thresholds, together with the best threshold if rounding is ignored.
 
     Args:
         score: the score.
@@ -382,9 +382,9 @@ def _choose_event(
             break
         lowered += 1
     else:
-        # No event has a positive merit: count at least one that does not depend on rounding.
+        # No event has a positive merit: count at least an event that does not depend on rounding.
         merits = np.where((least == most).all(axis=0), merits, -math.inf)
-    # A flag has at most two thresholds; it profits less from luck than the best of many thresholds.
+    # A flag has at most two thresholds; it gains less by chance than the best of many thresholds.
     is_flag = isinstance(score, OfParts) and points.size <= _MAX_FLAG_THRESHOLDS
     free = _UNPENALISED_CAUTIONS if is_flag else 0
     merits = merits - _LOWERED_CAUTION_PENALTY * max(0, lowered - free)
@@ -396,11 +396,11 @@ def _choose_event(
 
 
 def _counts_inwards(hits: Array) -> Array:
-    """Return counts corrected for the luck of a threshold that lies just beyond a value.
+    """Return counts corrected for the bias of a threshold that lies just beyond a value.
 
-    A threshold just beyond the last value of a side counts no value of that side, and seems better
+    A threshold just beyond the last value of a side counts no value of that side, and looks better
     only because of that one value. Therefore one more value is counted if the next threshold
-    inwards counts more.
+    inwards counts more values.
     """
     inwards = hits.copy()
     inwards[:2, 1:] = hits[:2, :-1]
@@ -500,8 +500,8 @@ class Pilot(Protocol):
 class Attack(Protocol):
     """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
 
-    Every attack of `dpcore.attacks` follows this contract, and so can a function that a user
-    writes. An attack sees pilot draws, which are not counted.
+    Every attack of `dpcore.attacks` is such a function, and a user can write one. An attack gets
+    only pilot draws, which are not counted.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
@@ -536,7 +536,7 @@ class AuditAttack(Shown):
     looks_at_floats: ClassVar[bool] = False
     """True if the audit looks for the floating-point finding by default."""
     fewest_pilot: ClassVar[int] = 32
-    """Pilot draws per side below which bad luck of the pilot often hides a false claim.
+    """Pilot draws per side below which a random pilot often misses a false claim.
 
     For Laplace noise of loss 1, 10 % of audits with 16 draws certified 0, and most audits with 2
     draws.

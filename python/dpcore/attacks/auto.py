@@ -31,19 +31,18 @@ _MAX_TABULATED_BYTES: Final = 2**12
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
-    """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
+    """Combination of several attacks: the best of their scores is chosen on separate pilot draws.
 
-    Outputs that are not real numbers are tried whole and by their parts. Parts are real and
-    imaginary parts, fields, places of sequences, keys of mappings, lengths, the letters at both
-    ends of strings, and the number of times that each letter occurs. Strings are also tried by
-    their words. Objects without parts are compared as a whole. A mechanism with a method
+    Outputs that are not real numbers are used as a whole and in parts. Parts are real and imaginary
+    parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
+    strings, and the number of times that each letter occurs. The words of strings are used too.
+    Objects without parts are compared as a whole. A mechanism with a method
     `log_ratio(outputs, pair)` adds one more score.
 
     The choice never depends on the installed packages or on the speed of the machine.
 
     Args:
-        members: the attacks that compete. Add `Classifier()` if the coordinates of outputs depend
-        on
+        members: the combined attacks. Add `Classifier()` if the coordinates of outputs depend on
             each other in ways that a sum over features cannot show.
 
     Raises:
@@ -86,7 +85,7 @@ class Auto(ScoreAttack):
             if isinstance(member, Histogram) and is_in_other:
                 continue
             if isinstance(member, (Products, Residues, Words)):
-                # Without their fallback scores: other members have a score here.
+                # The fallback scores are left out, because other members have a score here.
                 scores = member.telling(outputs, outputs_prime)
             else:
                 scores = member.candidates(outputs, outputs_prime, pair)
@@ -112,6 +111,6 @@ class Auto(ScoreAttack):
         return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error for outputs with entries; without entries the sides do not differ."""
+        """Raise an error that no attack applies, unless the outputs have no entries."""
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

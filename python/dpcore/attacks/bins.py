@@ -21,11 +21,11 @@ from .arrays import Words
 from .grains import APART, EXACT, SAME, THREADS, Grain, steps_of, transform_grains
 
 SHARE: Final = 0.381966011250105
-"""Relative place of a threshold in its gap. It is not a simple fraction, at which an atom that the
-pilot missed may lie."""
+"""Relative place of a threshold in its gap. It is not a simple fraction, because an atom that the
+pilot missed may lie there."""
 _MAX_THRESHOLDS: Final = 400
 _DENSE_RANKS: Final = 48
-"""Number of ranks at either end that are all tried; further ranks grow by `_RANK_GROWTH`."""
+"""Number of ranks at either end that are all tried; later ranks grow by `_RANK_GROWTH`."""
 _RANK_GROWTH: Final = 1.06
 TRANSFORMS: Final = ("values", "differences", "sorted")
 _CONVERTED_NUMBERS: Final = 2**20
@@ -108,8 +108,8 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     """Find thresholds to try, which are dense in both tails.
 
     They lie between numbers that surely differ. If values lie too close to each other, some
-    thresholds between them are tried as well. Such an event is judged by the counts that remain
-    after every value has moved by its tolerance to its disadvantage.
+    thresholds between them are tried as well. Such an event is judged by its worst counts after
+    every value has moved by its tolerance.
 
     Args:
         values: sorted values on x, no NaN.
@@ -304,12 +304,11 @@ class Layout(NamedTuple):
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
-    """Return the class number of each column, shape `(columns,)`; the inputs treat a class alike.
+    """Return the class number of each column, shape `(columns,)`, from the inputs.
 
-    Two entries of the output are alike if the corresponding entries of the inputs are equal, in x
-    and in x'. If an input has one entry, or its number of entries divides the number of columns,
-    the input is repeated over the columns. Other inputs do not help: then every column has its own
-    class.
+    Two columns are in one class if the corresponding entries are equal in x, and are also equal in
+    x'. If an input has one entry, or its number of entries divides the number of columns, the input
+    is repeated over the columns. Other inputs do not help: then every column has its own class.
     """
     own = np.arange(columns)
     inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]

@@ -72,11 +72,11 @@ _MIN_DERIVED_DEVIATIONS: Final = 6.0
 """Normal deviates by which a derived column must differ. If 65,536 columns have no difference, this
 happens by chance in one of 15,000 pilots."""
 _MIN_FORM_DEVIATIONS: Final = 2.0
-"""Normal deviates by which a form must differ: digits of a number often follow from its value."""
+"""Normal deviates by which a form must differ; it often follows from the value of a number."""
 _VIEW_SAMPLE_OUTPUTS: Final = 64
 """Number of outputs that show which views of texts and mappings apply."""
 _NO_INPUTS: Final = Pair(None, None)
-"""Inputs for an attack on parts: the real inputs are not numbers of the same kind as the parts."""
+"""Placeholder inputs for an attack on parts, because the true inputs do not match the parts."""
 _MAX_FITTED_NUMBERS: Final = 2**23
 """Largest number of numbers per side in the parts on which an attack is fitted."""
 _MAX_COMPARED_OBJECTS: Final = 2**18
@@ -99,7 +99,7 @@ class _RankedPart:
     is_separate: bool
 
     def rank(self, part: Part) -> tuple[int, int]:
-        """Return the rank of a part with these values; plainness counts only if they separate."""
+        """Return the rank of a part; its plainness counts only if its values separate the sides."""
         return part.plainness if self.is_separate else DERIVED + 1, part.cost
 
 
@@ -150,7 +150,7 @@ class _ColumnScreen:
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
     def best(self, *sides: Array) -> Parts:
-        """Return the most different parts, the plainest first so that they win ties.
+        """Return the most different parts, the plainest first, which are then preferred in ties.
 
         Args:
             sides: outputs on x and on x'. Their columns are remembered and need not be read again.
@@ -691,7 +691,9 @@ class OfParts(Record, word="OfParts"):
 def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[tuple[Score, ...], PartsRead | None]:
-    """Return the scores that an attack makes of pilot outputs of any kind, and what was read.
+    """Return the scores of an attack for pilot outputs of any kind, and the parts that it read.
+
+    Differences of outputs near the ends of the range of doubles become infinite and stay infinite.
 
     Args:
         attack: a score attack.
@@ -699,8 +701,6 @@ def read_candidates(
         outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
         pair: the pair on which they were drawn.
         name: name of the outputs in error messages.
-
-    Differences of outputs near the ends of the range of doubles become infinite and stay infinite.
 
     Returns:
         The candidates, and how much of the outputs was read. Candidates are made for the outputs
@@ -739,14 +739,14 @@ def read_candidates(
         for score in attack.joint(*joint_sides) if together.parts else ():
             used = together.only(score.entries.tolist())
             made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
-    # A user's own score reads outputs and never their parts.
+    # A user's own score reads only whole outputs, not their parts.
     own = {id(rows) for rows in candidates}
     made = [rows for rows in made if id(rows.score) not in own]
     return (*candidates, *dict.fromkeys(made)), read
 
 
 def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
-    """Return the scores of whole values at places where a score reads a letter or a length.
+    """Return the scores of whole values at the places at which a score reads a letter or length.
 
     Both scores often agree, and readers understand the whole value better.
     """

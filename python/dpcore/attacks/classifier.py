@@ -33,10 +33,10 @@ _MAX_MOMENT_PRODUCTS: Final = 2**32
 """Most products for the moments of one side; at least `_MIN_MOMENT_ROWS` rows are used."""
 _MIN_MOMENT_ROWS: Final = 2**12
 _COVARIANCE_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
-"""Terms added to the variances, as shares of the mean variance. The last one finds shifts without
-noise; for such shifts a share of 2 % turned a bound of 9.5 into 0."""
+"""Terms added to the variances, as shares of the mean variance. The last share finds shifts without
+noise; for such shifts a share of 2 % reduced a bound of 9.5 to 0."""
 _MIN_COLUMN_SHIFT: Final = 2.0**-1020
-"""Least shift of a column without spread for which its reciprocal, a weight, does not overflow."""
+"""Least shift of a column without spread; the reciprocal of a smaller shift overflows."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Number of discriminants that take part in the choice of the event."""
 _FOLDS: Final = 4
@@ -49,8 +49,8 @@ _MAX_FLAGGED_ATOMS: Final = 4
 _MIN_FLAGGED_SHARE: Final = 0.005
 _MIN_CONTINUOUS_VALUES: Final = 16
 _MIN_CONTINUOUS_PER_ATOM: Final = 4
-"""An entry counts as a continuum with some atoms if at least this many of its values, and this many
-for each atom, are not atoms."""
+"""Number of values that are not atoms, in total and per atom, from which an entry counts as a
+continuum with some atoms."""
 _GRID_WIDTH_TOLERANCES: Final = 256.0
 """Width of a grid cell in tolerances, if the numbers are spread widely enough."""
 
@@ -144,7 +144,7 @@ class LinearScore(Record, word="LinearScore"):
 class Discriminant(NumericAttack):
     """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
 
-    It finds shifts that no single column shows, for example under noise that several columns share,
+    It finds shifts that a single column does not show, as under noise that several columns share,
     or under noise that leaves one direction free. The weights are ``(S + s v I)^-1 (m - m')``. Here
     S is the covariance of both sides around their own means, v its mean variance, and m and m' are
     the means. The shrinkages s go down to 1e-9. The attack uses the columns and also their
@@ -310,9 +310,9 @@ class Features(Record, word="Features"):
     """Outputs as features: the value of every entry, and flags for its atoms, NaN and infinities.
 
     A value at a flagged atom, or a value that is not finite, is replaced by the entry's `fill`.
-    Otherwise a code such as -1000 for "below" would hide the differences of ordinary numbers. All
-    other values are merged on a grid of width `unit`. Therefore a tree cannot split numbers that
-    are equal as real numbers.
+    Otherwise, a code such as -1000 for "below" would hide the differences between ordinary numbers.
+    All other values are merged on a grid of width `unit`. Therefore a tree cannot split numbers
+    that are equal as real numbers.
 
     Args:
         fill: replacement for flagged values, one for each entry.
@@ -405,7 +405,7 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
         values = arrays.finite_values(sides[0][:, i], sides[1][:, i])
         atoms = atoms_of(values, grains[i])
         rest = values[loose_of(values, atoms)]
-        # In a discrete law only rare values are not atoms: then the value itself is the feature.
+        # In a discrete law only rare values are not atoms. The feature is then the value itself.
         least = max(_MIN_CONTINUOUS_VALUES, _MIN_CONTINUOUS_PER_ATOM * atoms.counts.size)
         mixed = rest.size >= least
         for j in np.argsort(-atoms.counts, kind="stable")[: _MAX_FLAGGED_ATOMS if mixed else 0]:
@@ -543,7 +543,8 @@ class Classifier(NumericAttack):
     Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
     show. Features are the values, and flags for atoms, NaN and infinities. Fitting takes seconds,
     and trees need a few microseconds per output. Therefore use this attack only if simpler attacks
-    find little. Equal pilots give equal models, because the seed of the training is fixed.
+    find only a small loss. Equal pilots give equal models, because the seed of the training is
+    fixed.
 
     Args:
         model: "logistic" (regression on standardised features), "boosting" (histogram-based

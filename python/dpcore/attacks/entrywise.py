@@ -45,14 +45,14 @@ rows, rare values that coincide by chance look like a correlation."""
 _MAX_VOTE_PILOT: Final = 2**17
 _UNION_BINS: Final = 64
 _UNION_MERIT_MARGIN: Final = 1.05
-"""Factor by which a union of intervals must promise more than a half-line to be preferred."""
+"""Factor by which the expected bound of a union of intervals must exceed a half-line's."""
 _TIE_BREAK_WEIGHT: Final = 1e-9
 _DELTA_ROUNDS: Final = 10
 _MAX_PILOT_ENTRIES: Final = 2**22
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Raise an error if the coordinates of a pilot are dependent, or unlike within a group.
+    """Raise an error if the pilot's coordinates are dependent, or differ in law within a group.
 
     Three tests run on each side. The first uses rank correlations of all pairs of coordinates, of
     their values and of their distances from the median. The second uses the sum of these
@@ -91,7 +91,7 @@ def _make_finite(outputs: Array) -> Floats:
     is_finite = np.isfinite(values)
     if is_finite.all():
         return values
-    # Halved, so that no sum overflows; only ranks matter from here on.
+    # The values are halved, so that no sum overflows. Only their ranks are used below.
     values /= 2.0
     edge = float(np.abs(values[is_finite]).max(initial=1.0))
     beyond = min(1.5 * edge + 1.0, np.finfo(np.float64).max)
@@ -99,7 +99,7 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _middle_ranks(values: Floats) -> Floats:
-    """Compute centred middle ranks of every column, of length 1; 0 if the column hardly varies."""
+    """Compute centred mid-ranks of columns, with norm 1; 0 for a nearly constant column."""
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
@@ -171,7 +171,7 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 class MajorityVote(AuditAttack):
     """A vote of all entries: each votes for the input that is nearer to it; the majority decides.
 
-    The pilot chooses only between the two votes. The attack is very cheap, but weak in high
+    The pilot chooses only between the two votes. The attack is very fast, but weak in high
     dimension: for a correct Laplace mechanism with epsilon 1 it certifies 0.076 at 128 entries.
 
     Source:
@@ -268,7 +268,7 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
         ('x', 'x')
     """
     opposite = instance("counts", counts, Counts).complement()
-    # In the order of preference: max() keeps the first of equal options.
+    # The options are in order of preference, because max() keeps the first of equal options.
     votes: dict[Side, Counts] = {"x_prime": counts, "x": opposite}
     options: dict[tuple[Side, Side], Counts] = {}
     for vote, votes_of_entry in votes.items():
@@ -292,12 +292,12 @@ def _log_ratio(counts: Counts) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coordinatewise(AuditAttack):
-    """One learned set per group of like coordinates, for mechanisms *declared* independent.
+    """One learned set per group of equal coordinates, if coordinates are *declared* independent.
 
     Coordinates with equal (x_i, x'_i) form a group. A coordinate with x_i = x'_i carries no
-    information and is left out. For each group the attack learns the set that promises the largest
-    bound: a half-line, or a union of intervals if its promise is clearly larger. The event is
-    "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
+    information and is left out. For each group the attack learns the set with the largest expected
+    bound. It is a half-line, or a union of intervals if its expected bound is clearly larger. The
+    event is "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
@@ -305,7 +305,8 @@ class Coordinatewise(AuditAttack):
 
     A user of this attack declares three things. The outputs' coordinates are independent of each
     other given the input. Coordinate i depends only on x_i. The coordinates of one group have the
-    same law. A pilot that contradicts this raises an error. A pilot that agrees does not prove it.
+    same law. If the pilot contradicts the declaration, an error is raised. If the pilot agrees with
+    the declaration, this is not a proof.
 
     Source:
         The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
@@ -321,7 +322,7 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together: the event is too rare to choose one from counts."""
+        """Choose event and direction together, because the event is too rare for pilot counts."""
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:
@@ -359,8 +360,8 @@ class Coordinatewise(AuditAttack):
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
             ValueError: if the shapes do not match, one side has fewer than two outputs, or the
-                inputs are equal in every entry. Also if the pilot's coordinates are visibly
-                dependent, or those of one group visibly unlike.
+                inputs are equal in every entry. Also if the pilot's coordinates are clearly
+                dependent, or the coordinates of one group clearly have different laws.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_coordinates(pair)
@@ -381,7 +382,7 @@ class Coordinatewise(AuditAttack):
 
 
 class Options(NamedTuple):
-    """The sets from which a group may take one.
+    """Sets among which the set of a group is chosen.
 
     Args:
         log_p: logarithm of a pessimistic lower limit for each set's probability on the numerator's
@@ -429,7 +430,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     draws = goal.trials * len(group)
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
-    # If no set has a positive promise, the clearest difference on the pilot breaks the tie.
+    # If no set has a positive expected bound, the most significant difference on the pilot decides.
     ratio += _TIE_BREAK_WEIGHT * _difference_in_errors(hits[0], hits[1], sizes[0], sizes[1])
     ratio[2 * points.size :] /= _UNION_MERIT_MARGIN
 

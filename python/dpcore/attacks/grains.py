@@ -1,7 +1,7 @@
 """Rounding of the numbers of a column, and how far it may have moved them.
 
-If two different sums compute the same real number, the floats may differ in their last places, and
-the input can decide which sum is used. `Grain` is the distance within which two numbers of a column
+If two different sums compute the same real number, the floats may differ in their last places. The
+input may determine which sum is used. `Grain` is the distance within which two numbers of a column
 may be the same real number. It follows from the format to which the column was rounded, at the
 magnitude of the number or, near 0, of its terms. Numbers that were never rounded (integers,
 multiples of a fixed step) are distinguished at any distance.
@@ -96,7 +96,7 @@ def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
 def _last_place(size: Any) -> Any:
     """Return the last place of magnitudes.
 
-    Limited below the largest double, where it is infinite.
+    The result is limited just below the largest double, because it would be infinite there.
     """
     return np.spacing(np.minimum(size, np.nextafter(LARGEST, 0.0)))
 
@@ -191,7 +191,7 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
 
 
 def cuts_of(values: Floats, grain: Grain) -> Places:
-    """Return the places i at which an edge between values i and i + 1 splits no real number.
+    """Return the places i at which values i and i + 1 cannot be the same real number.
 
     The values are sorted. If no two values surely differ, edges are at least 16 tolerances from
     each other. Rounding then moves few values from bin to bin.

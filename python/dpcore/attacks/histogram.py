@@ -45,18 +45,18 @@ Grid = tuple[float, float]
 """Width of a cell, and the magnitude up to which this width is used; see `Outcomes`."""
 _GRID_TOLERANCES: Final = 4096.0
 _GRID_OFFSET: Final = 0.618033988749895
-"""Offset of the grid for floats inside objects: its boundaries lie at no simple fraction."""
+"""Offset of the grid for floats inside objects: its boundaries are not simple fractions."""
 _PSEUDO_COUNTS: Final = (1.0, 32.0)
 """Pseudo-counts that are added to every cell on both sides.
 
-With 1, a cell that only x produces a few times can lead. With 32, a rare cell does not lead by
-luck. The choice of the event decides between the two orders.
+With 1, a cell that occurs a few times on x only can have the highest score. With 32, a rare cell
+does not have the highest score by chance. The choice of the event decides between the two orders.
 """
 _MAX_CELLS: Final = 2**16
 _MIN_OUTPUTS_PER_CELL: Final = 8
 """Least number of pilot outputs per cell for which a histogram applies."""
 _MIN_OUTPUTS_PER_BINNED_CELL: Final = 64
-"""The same for bins, which can always be made coarser."""
+"""Least number of pilot outputs per bin; bins can always be made coarser."""
 _ALWAYS_ALLOWED_CELLS: Final = 16
 """This number of cells is always allowed."""
 _BIN_NUMBERS: Final = (1, 2, 4)
@@ -268,9 +268,9 @@ class RealColumn(NamedTuple):
 
 
 def _edge_shares(bins: int) -> Floats:
-    """Return the share of the values below each edge: equal bins, with finer tails from four on.
+    """Return the share of the values below each edge: equal bins, with finer tails from 4 bins on.
 
-    If noise is added in the wrong place, the tails show most of it.
+    If noise is added in the wrong place, most of the evidence is in the tails.
     """
     tails = np.array([4.0, 16.0]) if bins >= _MIN_BINS_WITH_TAILS else np.empty(0)
     tails = 1.0 / (tails * bins)
@@ -445,14 +445,14 @@ class Cells(Merged, word="Cells"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """The counts of each output on both sides; the outputs are ordered by the ratio.
+    """Counts of each output on both sides; the outputs are ordered by the ratio of the counts.
 
     For discrete outputs with enough pilot draws this ratio is the likelihood ratio itself, and the
     best threshold gives the best event. Outputs may be integers, bools, strings, any hashable
-    objects, rows of these, or floats. Floats are merged before they are compared: values that
-    rounding may have made from one number count as one. Floats that never repeat are put into bins
-    by rank, in addition to the atoms. Therefore a pattern of flags with one or two values is also a
-    cell.
+    objects, rows of such values, or floats. Floats are merged before they are compared: values that
+    rounding may have made from the same number count as one value. Floats that never repeat are put
+    into bins by rank, in addition to the atoms. Therefore a cell can also be a pattern of flags
+    together with the bins of one or two values.
 
     It applies if the pilot has on average 8 outputs per cell, or 64 if there are bins (16 cells are
     always allowed). At most 65,536 cells are kept, the most frequent ones.
@@ -610,7 +610,8 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
         total = tallies[0] + tallies[1]
         if len(total) > most:
             return ()
-    # Sorted by frequency; keys of equal frequency stay in the order of their first occurrence.
+    # The keys are sorted by frequency; keys of equal frequency stay in the order of their first
+    # occurrence.
     keys = tuple(key for key, _ in total.most_common(_MAX_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
     return tuple(Outcomes(keys, values, *grid) for values in _order_cells(counts, sides))

@@ -34,17 +34,17 @@ _COARSEST_EXPONENT: Final = 1023
 _CHUNK_NUMBERS: Final = 2**13
 """Numbers in a chunk: their temporary arrays fit into the cache."""
 _TRACE_STANDARD_ERRORS: Final = 5.0, 3.5
-"""Standard errors by which shares of fine numbers must differ within bins to count as a trace. The
+"""Standard errors by which shares of fine numbers must differ within bins to count as evidence. The
 first is for any cut, the second for the few dozen cuts that are expected from the arithmetic."""
 _MIN_TRACE_VARIANCE: Final = 4.0, 1.0
 """Least variance of the number of fine outputs: below it, standard errors are not reliable."""
 _UNEXPECTED_CUT_MARGIN: Final = 1.0
-"""Margin by which an unexpected cut must promise more than the best expected cut."""
+"""Margin by which the expected bound of an unexpected cut must exceed the best expected cut's."""
 _SIGNIFICAND_BITS: Final = 52, 23
 """Stored bits of the significand of a double and of a single."""
 _LOW_ORDER_DEPTH: Final = 12
 """Low-order bits begin this many bits below the spread of the outputs. The density of a law of real
-numbers hardly changes over so small a step, and so cannot produce a trace."""
+numbers hardly changes over such a small step, so it cannot produce such evidence."""
 _COUNT_STANDARD_ERRORS: Final = 2.0
 """Pilot counts are assumed to be worse than observed by this many standard errors."""
 _MAX_OCTAVES_BELOW: Final = 8
@@ -58,7 +58,7 @@ _CUTS_PER_SIDE: Final = 2
 _MAX_LATTICE_SCORES: Final = 6
 
 _Group = tuple[tuple[int, ...], tuple[float, ...]]
-"""Entries that are treated alike, with their x_i and x'_i."""
+"""Group of entries that are treated in the same way, with their x_i and x'_i."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -71,7 +71,7 @@ class FinerThan(Merged, word="FinerThan"):
 
     Args:
         exponent: exponent e of the lattice 2^-e, from -1023 to 1074. At 1074 the score is always 0,
-            since a double cannot be finer.
+            because a double cannot be finer.
         low: lower end of the window, in the units of the outputs.
         high: upper end, above `low`.
         columns: entries that are read, counted from 0 in C order.
@@ -246,17 +246,17 @@ class FloatLattice(ScoreAttack):
     the exponent of the lowest set bit. Windows end at 0, at x_i, at x'_i, or a power of two away
     from them. The first scores are the cuts "in this window and no multiple of 2^-e" that should
     certify the largest bounds. One more score is the log ratio of the whole table. Only a
-    difference of the *shares* of fine numbers within one window counts as a trace. Therefore the
-    attack does not see the real-number law of a mechanism: its bound is a finding about the
+    difference of the *shares* of fine numbers within one window counts as evidence. Therefore the
+    attack does not detect the real-number law of a mechanism: its bound is a finding about the
     floating-point implementation.
 
-    Without a trace it returns a score that is always 0, which certifies 0. Snapped and discrete
+    Without evidence it returns a score that is always 0, which certifies 0. Snapped and discrete
     mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that are not
     floats have no such bits, and the attack does not apply. Float32 outputs, and float32 values
-    kept as doubles, are treated alike, because the exponents belong to the numbers. If there are
-    more than 32 different groups of entries, all entries are tabulated as one group. If the pair
-    does not match the outputs, all entries form one group, and up to 32 entries are also tabulated
-    one by one.
+    stored as doubles, are treated in the same way, because the exponents belong to the numbers. If
+    there are more than 32 different groups of entries, all entries are tabulated as one group. If
+    the pair does not match the outputs, all entries form one group, and up to 32 entries are also
+    tabulated one by one.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -280,7 +280,7 @@ class FloatLattice(ScoreAttack):
             pair: the pair on which they were drawn; its entries are used if they match the outputs.
 
         Returns:
-            The scores, most promising first. Without a trace, one score that is always 0. Empty if
+            The scores, most promising first. Without evidence, one score that is always 0. Empty if
             the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
@@ -311,7 +311,7 @@ class Table(NamedTuple):
 
 
 def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
-    """Return groups of entries that are treated alike, each with its x_i and x'_i."""
+    """Return groups of entries that are treated in the same way, each with its x_i and x'_i."""
     dim = outputs.size // len(outputs)
     x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
     if x is None or x_prime is None:
@@ -352,7 +352,7 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
         return np.array([-1.0, 1.0])
     bounds = [np.array(centres)]
     for centre in centres:
-        # Halved, so that no difference overflows.
+        # The numbers are halved, so that no difference overflows.
         middle = float(np.median(np.abs(finite / 2.0 - centre / 2.0)))
         power = int(np.frexp(middle)[1]) + 1
         deep = int(np.clip(np.log2(finite.size / 2.0) - _MAX_OCTAVES_ABOVE, 3, _MAX_OCTAVES_BELOW))
@@ -366,7 +366,7 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
 
 
 def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
-    """Return exponents far below the spread that have enough numbers on either side.
+    """Return exponents far below the spread with enough numbers on each side.
 
     The spread is half the width of the middle 98 % of finite numbers.
     """
@@ -420,7 +420,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
 
 
 def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
-    """Set the merit of cuts without a trace to minus infinity, in place."""
+    """Set the merit of cuts without evidence to minus infinity, in place."""
     is_visible = (
         likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
     )
@@ -434,8 +434,8 @@ def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) ->
 
     Let a be the finer input and b the other input, and w the number of stored bits of the
     significand. Noise beyond 2^j is a multiple of 2^(j - w). The sum with b remains such a multiple
-    if the sum is below 2^j. From a, smaller noise reaches the same place within 2^j of a, and
-    smaller noise has finer bits.
+    if the sum is below 2^j. From a, smaller noise gives the same output if the output is within 2^j
+    of a, and smaller noise has finer bits.
     """
     is_expected = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
     if len(table.ends) < 2:
@@ -466,7 +466,7 @@ def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
 
 
 def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
-    """Return how much more frequent fine numbers are on x, in standard errors, and variances.
+    """Return the excess of fine numbers on x in standard errors, and its variance.
 
     Each bin is a 2 x 2 table with fixed margins. Therefore only the lattice within a bin counts,
     and not the probability of the bin.

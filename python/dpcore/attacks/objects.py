@@ -240,7 +240,7 @@ def _count_equal(row: Any, value: Any) -> int:
     try:
         return list(row).count(value)
     except ValueError:
-        # An array inside a row compares entry by entry.
+        # For an array inside a row, `==` compares entry by entry.
         return 0
 
 
@@ -456,7 +456,7 @@ def _read_digits(item: Any, kind: str) -> Any:
 
 
 def form_of(item: Any) -> str:
-    """Return how equal objects may still differ: the type, and how the number is written.
+    """Return the form in which equal objects may differ: their type and the spelling of the number.
 
     Scalars of numpy have the form of Python's numbers, because most functions do not distinguish
     them.

@@ -89,7 +89,7 @@ Node = Array | list[Any]
 _CHUNK_NUMBERS: Final = 2**18
 """Numbers that are read in one step: they fit into the cache."""
 _MAX_CHUNK_BYTES: Final = 2**25
-"""Bytes of outputs that are read in one step. As Python objects they need several times as much."""
+"""Bytes of outputs that are read in one step. Python objects need several times as much memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -152,7 +152,7 @@ class Part(Record, word="Part"):
     def cost(self) -> int:
         """Approximate nanoseconds per output.
 
-        Among parts with equal values the plainest costs least.
+        Among parts with equal values, the plainest part has the lowest cost.
         """
         is_plain, is_derived = self.measure in _PLAIN_MEASURES, self.measure in _DERIVED_MEASURES
         return _PLAIN_COST + (not is_plain) + 2 * is_derived
@@ -383,7 +383,7 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parts(Record, word="Parts"):
-    """Parts of outputs as columns of real numbers, shape `(size, parts)`.
+    """Reader of parts of outputs as columns of real numbers, shape `(size, parts)`.
 
     Outputs of other types than the pilot's are read as well; a missing part is NaN.
 

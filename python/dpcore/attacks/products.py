@@ -2,7 +2,7 @@
 
 Each column alone may have the same law on both sides, while two columns agree on x and disagree on
 x'. Examples are shared noise, or a bit that is the exclusive or of another bit and the secret. A
-sum over columns cannot show this. The second moments of all pairs show it, at the cost of one
+sum over columns cannot show this. The second moments of all pairs reveal this, at the cost of one
 matrix product.
 """
 
@@ -119,8 +119,9 @@ def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
 class Moments(NamedTuple):
     """Covariances of all pairs of columns, on x and on x', and how they differ.
 
-    The covariances use each side's own means. If columns are independent on both sides, nothing
-    differs here, however far apart the means of the sides are; sums over columns show such shifts.
+    The covariances use each side's own means. If columns are independent on both sides, the
+    covariances do not differ, however large the difference of the means is. Sums over columns show
+    such shifts.
 
     Args:
         on_x: covariances on x, shape `(columns, columns)`.
@@ -330,8 +331,8 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         terms = list(zip(self.first, self.second, self.weights, strict=True))
         for part in arrays.chunk_slices(rows):
             values = centre_columns(rows[part][:, self.entries].T, self.centres, self.scales, REACH)
-            # Add term by term: a row's score must not depend on the neighbouring rows, as the last
-            # bits of a matrix product do.
+            # Add term by term: a row's score must not depend on the neighbouring rows. The last
+            # bits of a matrix product do depend on them.
             for first, second, weight in terms:
                 scores[part] += weight * values[first] * values[second]
         return scores
@@ -370,18 +371,18 @@ def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float
 class Products(NumericAttack):
     """Products of the signs, and of the centred values, of all pairs of at most 512 columns.
 
-    The attack compares second moments between the sides. They are moments of the signs around each
-    column's median, and of the values minus the median in units of their spread. Pairs that differ
+    The attack compares second moments between the sides. These are moments of the signs around each
+    column's median, and of the values minus the median divided by their spread. Pairs that differ
     by 5 standard errors (6 among more than 64 columns) give the scores. The first is the product of
     the most informative pair. The second is the log-likelihood ratio of normal laws with that
-    pair's moments; for a correlated pair it is mostly the square of the difference of the two. If
+    pair's moments; for a correlated pair it is mostly the squared difference of the two columns. If
     several pairs are informative, weighted sums over all of them are added. If all outputs are
     vectors of one length, such as unit vectors, a quadratic form of all columns is added.
 
-    The attack also reads at most 32 columns as few values: each value of a column with at most four
-    values, residues modulo 2 and 3 of whole numbers, and signs around 0 and around the median. The
-    pair and the three columns whose joint moments differ most get a table of their cells. With 3 to
-    8 columns of floats, a box in three columns that one side leaves empty is one more event.
+    The attack also reduces at most 32 columns to a few values: each value of a column with at most
+    four values, residues modulo 2 and 3 of whole numbers, and signs around 0 and around the median.
+    The pair and the three columns whose joint moments differ most get a table of their cells. With
+    3 to 8 columns of floats, a box in three columns that one side leaves empty is one more event.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
     each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
@@ -506,7 +507,7 @@ def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProduc
     inverses = [_invert_matrix(side[np.ix_(used, used)]) for side in sides]
     form = 0.5 * (inverses[1] - inverses[0])
     first, second = np.triu_indices(used.size)
-    # The form counts a pair of two columns twice.
+    # The quadratic form counts a pair of two columns twice.
     weights = form[first, second] * np.where(first == second, 1.0, 2.0)
     return _sum_products(frame, used[first], used[second], weights)
 

@@ -11,7 +11,7 @@ from .arrays import Places
 
 _AxisArgument = int | tuple[int, ...] | None
 _CLEAR_RATIO_VARIANCES: Final = 4.0
-"""A squared log ratio counts on its own evidence from this many variances on."""
+"""Number of variances from which a squared log ratio is trusted without the other ratios."""
 _RUN_PENALTY: Final = 5.0
 """Least increase of twice the log-likelihood that justifies one more run of bins."""
 _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
@@ -73,7 +73,7 @@ def shrink_log_ratios(
 
 
 def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
-    """Compute weights of bins; neighbours in one run are pooled, without runs no bin is pooled.
+    """Compute weights of bins; neighbouring bins in one run are pooled.
 
     Args:
         k: counts on x, shape `(tables, bins)`.

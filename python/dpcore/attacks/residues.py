@@ -1,7 +1,7 @@
 """Attacks on the last digits of whole numbers.
 
-Suppose that numbers are even on x and odd on x'. An even and an odd number are not farther from
-each other than any two numbers. If there are too many numbers for a table, then thresholds, bins
+Suppose that numbers are even on x and odd on x'. The distance of an even number to an odd number
+can be as small as any other distance. If there are too many numbers for a table, thresholds, bins
 and moments cannot distinguish them.
 """
 
@@ -35,7 +35,7 @@ _MIN_WHOLE_SHARE: Final = 0.5
 """Least share of whole numbers in a column; the other entries are infinities and NaN."""
 _MAX_RESIDUE_SCORES: Final = 3
 _NEGATIVE_LOG_CHANCE: Final = 16.0
-"""Minus the logarithm of the probability that an uninformative modulus of a column is taken."""
+"""Minus the logarithm of the probability that an uninformative modulus of a column is chosen."""
 _MODULUS_MARGIN: Final = 1.05
 """Factor by which a larger modulus must be more informative than a smaller one."""
 

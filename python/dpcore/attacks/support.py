@@ -29,23 +29,23 @@ from .parts import Parts, remember_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
 _RANGE_ORDER_STATISTIC: Final = 8
-"""Rank of an order statistic: its distance from the extreme decides how far a range is widened."""
+"""Rank of an order statistic; a range is widened in proportion to its distance from the extreme."""
 _RANGE_REACH: Final = 1.381966011250105
-"""Factor of that distance. It is not a simple fraction, at which an unseen atom may lie."""
+"""Factor of that distance. It is not a simple fraction, because an unseen atom may lie there."""
 _RANGE_TOLERANCES: Final = 4.0
 """Number of tolerances by which a range is wider than the values that it holds."""
 _MIN_ONE_SIDED_COUNT: Final = 8
 """Least number of pilot outputs of a one-sided atom on its side, with no output on the other."""
 _MAX_ONE_SIDED_ATOMS: Final = 16
 MOST_SOUGHT: Final = 2**19
-"""Largest number of numbers on both sides in which rare values are sought."""
+"""Largest count of numbers, on both sides together, in which rare values are sought."""
 _MIN_RARE_COUNT: Final = 4
 _UNLIMITED_PILOT_SIZE: Final = 2**52
 _MAX_REPEATED_VALUES: Final = 16
 _ODD_COUNT_RATIO: Final = 4
-"""Frequency ratio to its neighbours from which a value does not belong to a grid."""
+"""Ratio of a value's frequency to its neighbours' from which it does not belong to a grid."""
 _LUCK_PROBABILITY: Final = 0.05
-"""Largest probability that a value which both sides have looks one-sided by luck. At most
+"""Largest probability that a value of both sides looks one-sided by chance. At most
 _MAX_REPEATED_VALUES values may repeat."""
 _PRESENCE_LUCK_PROBABILITY: Final = 0.25
 _MAX_REPEATED_ROWS: Final = 4096
@@ -256,8 +256,7 @@ class AtRows(Merged, word="AtRows"):
 
     whole = True
     cost = 1_000
-    """Assumed nanoseconds per output: so large that any other score with an equal merit is
-    preferred."""
+    """Assumed nanoseconds per output. Any other score with an equal merit is preferred."""
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they match."""
@@ -557,13 +556,15 @@ def find_rare_values(
 
     Such values are too rare to be found on one part of the pilot and judged on the other part.
     Therefore the whole pilot both finds and judges them, without a correction for this. This is
-    only safe if few values repeat; otherwise one of them would be one-sided by luck.
+    safe only if few values repeat; otherwise one of them would be one-sided by chance.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.
         outputs_prime: the same on x'.
         goal: the aim of the counted draws.
         luck: probability that a value of both sides is taken for a value of one side.
+
+    Returns:
         The choice, or None.
     """
     rows = read_both_sides(outputs, outputs_prime)
@@ -582,7 +583,8 @@ def find_rare_values(
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
-        # Only equally frequent values can be one-sided by the same luck; of few values all count.
+        # Only equally frequent values can be one-sided by the same chance; if there are few values,
+        # all of them count.
         often = np.count_nonzero(counts >= atom.times) if is_grid else counts.size
         is_rare = often < min(luck * 2.0 ** min(atom.times, 60), _MAX_REPEATED_VALUES + 1)
         if is_rare and atom.low in repeated[atom.entry].lows:
@@ -592,7 +594,7 @@ def find_rare_values(
     choice = max((option for option in options if option), key=merit_of, default=None)
     if choice is None or not is_grid:
         return choice
-    # By luck, each of these values may hide this many rows of the other side.
+    # By chance, each of these values may hide this many rows of the other side.
     own = sum(atom.sign == (1 if choice.direction == "x" else -1) for atom in sure)
     doubt = math.log(_MAX_REPEATED_VALUES / luck) * own
     hits = max(choice.counts.k, choice.counts.k_prime)
@@ -618,7 +620,7 @@ def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -
 def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """Return the event that an output holds a value of only one side, or None without one."""
+    """Return the event that an output holds a value of only one side, or None if there is none."""
     frequent = _keep_frequent(atoms, 1 - 2 * side)
     if not frequent:
         return None

@@ -41,7 +41,7 @@ _SIGNED_MEASURES: Final = ("value", "real", "imaginary", "number")
 _FLOAT_INTEGERS: Final = 2.0**53
 """Floats of this size or larger do not hold every whole number."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
-"""Standard errors subtracted from an estimated log ratio: the best of many is good by luck, too."""
+"""Standard errors subtracted from an estimated log ratio, because the best of many is too good."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -473,7 +473,8 @@ class Threshold(ScoreAttack):
             and keeps the three most informative ones. An int is the index of one entry. "l1" and
             "l2" are `Closer` (for inputs that broadcast to the shape of an output). "min", "max"
             and "sum" are statistics of a row. A function `outputs -> real numbers (size,)` is used
-            unchanged, on outputs of any type. None tries all of these that apply and differ.
+            unchanged, on outputs of any type. None tries all of these scores that apply and differ
+            from each other.
 
     Raises:
         TypeError: if `score` has none of these types.
@@ -576,7 +577,8 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
 
 def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
     """Return cautious log ratios of each column's best half-line, by a normal approximation."""
-    # Just below an order statistic: its whole atom is above the threshold, on both sides.
+    # The threshold is just below an order statistic: its whole atom is above the threshold on both
+    # sides.
     points = np.concatenate([side[:, _choose_ranks(side.shape[1])] for side in ordered], axis=1)
     with np.errstate(invalid="ignore"):
         points = np.ascontiguousarray(points - 2.0 * tolerances_at(grains, points))

@@ -264,7 +264,7 @@ class TimedScore(Merged, word="TimedScore"):
 
 
 def _name_columns(columns: Sequence[Any]) -> str:
-    """Name columns in a few words; two excesses, which differ only in their side, are one."""
+    """Name columns in a few words; two excesses that differ only in their side get one name."""
     named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
     excesses = [column for column in columns if isinstance(column, ExcessLatency)]
     if excesses:
@@ -498,16 +498,16 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 class Timing(AuditAttack):
     """The latency of single calls; the event depends on output and latency together.
 
-    Three kinds of scores compete on pilot calls that fitted none of them: scores of the output, of
-    the latency, and of the latency beyond the usual latency of such an output on either side.
+    Three kinds of scores are compared on separate pilot calls: scores of the output, of the
+    latency, and of the latency beyond the usual latency of such an output on either side.
     Outputs may be numbers, rows of numbers of any shape, or hashable values that repeat. For other
     outputs only the latency is used, and a note states this.
 
     Args:
         clock: name of a clock of the module `time`, one of `CLOCKS`; or any function
             `() -> nanoseconds` that never decreases.
-        warmup: number of calls before the pilot that are thrown away; their sides are also drawn by
-            coin.
+        warmup: number of discarded calls before the pilot. A coin also draws the sides of these
+            calls.
 
     Raises:
         TypeError: if `clock` is neither a string nor callable, or `warmup` is not an integer.
@@ -556,8 +556,8 @@ class Timing(AuditAttack):
 
         A fair coin draws the sides of all calls, including the pilot's. The pilot's calls lie at
         random places among the counted calls, and so have the same drift. Given the states of the
-        machine all calls are independent. Therefore the event is independent of the counted calls'
-        sides. The theorem and its condition are at the top of this module. A seed does not
+        machine, all calls are independent. Therefore the event is independent of the sides of the
+        counted calls. The theorem and its condition are at the top of this module. A seed does not
         reproduce the latencies or the counts of a timing audit.
 
         Args:

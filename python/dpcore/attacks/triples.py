@@ -56,7 +56,7 @@ _MAX_BOX_SHARE: Final = 0.0625
 """Largest share of the rows that a box may hold; larger boxes are left to other scores."""
 _BOX_ROUNDS: Final = 3
 _TRIMMED_ROWS: Final = 2
-"""Rows that are removed at either end of a run before the last round."""
+"""Rows that are removed at both ends of a run before the last round."""
 _EMPTY_SIDE_WEIGHT: Final = 8.0
 """Weight of one row of the other side, in rows of the full side."""
 _MARGIN_GAPS: Final = 5.0
@@ -230,7 +230,8 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
         return []
     most = int(np.clip(_MOMENT_WORK // len(owners) ** 3, *_MOMENT_ROWS))
     sides = [np.array(side, np.float32)[:, :most] for side in zip(*features, strict=True)]
-    # Around their means: features that depend on the input separately have no joint moment.
+    # Moments are taken around the means: features that depend on the input separately have no joint
+    # moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.concatenate([np.ones_like(side[:1]), side]) for side in sides]
     places = np.array([-1, *(ways[number].column for number in owners[1:])])
@@ -323,7 +324,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     sizes = [side.shape[1] for side in sides]
     if min(sizes) < _BOX_ROWS[0]:
         return None
-    # The emptiest of very many boxes lacks about this many rows by chance.
+    # By chance, the emptiest of very many boxes lacks about this many rows.
     boxes = [_grow_box(sides, *window) for window in _find_empty_windows(sides)]
     boxes = [box for box in boxes if box.k > _LUCKY_ROWS]
     if not boxes:

@@ -73,7 +73,7 @@ class Rows:
 
 
 class Numbering(dict[str, int]):
-    """A table that gives every token a number when it is first looked up.
+    """Table that assigns a number to every token at its first lookup.
 
     Example:
         >>> table = Numbering()

@@ -73,7 +73,7 @@ _MIN_TAIL_SHARE: Final = 0.5
 """Least ratio of the outputs in the search to the draws that chose the event. Counts of many more
 draws are more reliable than a fitted line."""
 _NEAR_MERIT_RATIO: Final = 0.9
-"""Ratio to the chosen score's merit from which on another score's tail is searched too."""
+"""Least ratio of another score's merit to the chosen score's for a search in its tail."""
 _MAX_OTHER_TAILS: Final = 3
 """Number of other scores with a search in their tails."""
 _MIN_PROMISE_RATIO: Final = 1.05
@@ -81,7 +81,7 @@ _MIN_PROMISE_RATIO: Final = 1.05
 _MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
 _STATED_RATE_DRAWS: Final = 2**40
-"""Number of draws that stands for an exactly known rate."""
+"""Number of draws that represents an exactly known rate."""
 _MAX_STATED_DEVIATIONS: Final = 6.0
 """Standard errors by which a stated rate may differ from the rate in the draws."""
 
@@ -368,7 +368,7 @@ def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
 
     ``P(l >= t on x') = E[exp(-l); l >= t on x]``. So if the ratio is right, draws on one side show
     the probability of an event on the other side, even if it never happens there. The pilot tests
-    the ratio. If the ratio is still too optimistic, the count does not certify the promised bound,
+    the ratio. If the stated ratio is too optimistic, the count does not certify the expected bound,
     so the audit remains valid.
 
     Args:
@@ -406,7 +406,7 @@ def _choose_stated_threshold(
     spread += (n_above + 1.0) / other.size**2
     if (np.abs(stated - n_above / other.size) > _MAX_STATED_DEVIATIONS * np.sqrt(spread)).any():
         return None
-    # The rate of a count that fresh draws exceed with probability one fifth.
+    # This is the rate for a count that fresh draws exceed with probability one fifth.
     count = np.ceil(pdtrik(_STATED_QUANTILE, np.minimum(stated, 1.0) * goal.trials))
     k_prime = np.clip(count / goal.trials, 0.0, 1.0) * _STATED_RATE_DRAWS
     drawn = hits, own.size, k_prime.astype(np.int64), _STATED_RATE_DRAWS

@@ -161,7 +161,8 @@ class Forecast:
 
         least = total(MIN_BUDGET_TRIALS)
         if least > seconds:
-            # The proposed budget is larger, because a larger budget times more calls.
+            # The proposed budget is larger than the forecast, because a larger budget times more
+            # calls.
             requirement = f"at least {1.5 * least:.2g}, the time of {MIN_BUDGET_TRIALS} trials"
             raise invalid("seconds", requirement, seconds)
         unit = self.block if total(self.block) <= seconds else 1
@@ -185,7 +186,7 @@ class Forecast:
         if not self.early:
             return 0.0
         choices = math.log1p(trials / self.pilot(trials)) / math.log(REFIT_RATIO)
-        # Half of the draws train such a choice; in a pilot it is a quarter.
+        # Half of the draws train such a choice; in a pilot, a quarter of the draws does.
         each = 2.0 * self.fit[1] * REFIT_RATIO / (REFIT_RATIO - 1.0)
         return choices * self.fit[0] + each * trials
 

@@ -93,8 +93,8 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) ->
 def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
     """Yield both forms of each input that is a list or tuple of numbers.
 
-    Native noises, commands and adapters read both forms alike. Functions with their own randomness
-    are left out, because their outputs depend on more than the form.
+    Native noises, commands and adapters read both forms in the same way. Functions with their own
+    randomness are left out, because their outputs depend on more than the form.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
     if is_native(mechanism) or (mechanism_attribute(mechanism, "takes_lists") and not is_function):

@@ -134,7 +134,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
 
 
 def _format_differences(mine: Any, others: Any) -> str:
-    """Format the part of one side's fact that the other side lacks, shortened if it is long."""
+    """Format the part of one side's fact that is missing in the other's, shortened if long."""
     if not isinstance(mine, tuple):
         return str(mine)
     if all(isinstance(value, int) for value in mine):
@@ -199,7 +199,7 @@ def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
 
 
 def _fits_kind(wide: Array, kind: str) -> bool:
-    """Return True if all values fit a narrower kind, so that they do not explain their type."""
+    """Return True if all values fit a narrower kind and thus do not explain their type."""
     if wide.dtype.kind == "c":
         return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_kind(wide.real, kind))
     if kind == "b":

@@ -400,7 +400,7 @@ class Pilots:
         return self.request.pair.distance
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
-        """Return, for each event, a lower limit on its mass and a rate for the other side.
+        """Return, for each event, a lower limit on its mass and a rate on the other side.
 
         The rate is an upper limit, or follows from `true` if it is given.
         """
@@ -445,7 +445,7 @@ class Pilots:
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
     def plan(self, factor: float | None, seed: int) -> Plan:
-        """Make the plan. It names the event with the median ratio, and its size suffices for all.
+        """Make the plan with the event of median ratio; its size suffices for all events.
 
         Args:
             factor: the factor from which `true` follows, or None.

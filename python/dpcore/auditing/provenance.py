@@ -106,7 +106,7 @@ def _iterate_layers(thing: Any) -> Iterator[Any]:
 
 
 def _get_source(layers: list[Any]) -> tuple[str, str]:
-    """Return a name for the source text, and the text of every layer that a user wrote."""
+    """Return a name for the source text, and the source texts of all layers that a user wrote."""
     texts = [
         (_describe_object(definition), _get_source_text(definition))
         for definition in dict.fromkeys(_iterate_definitions(layers))

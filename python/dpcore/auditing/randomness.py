@@ -56,7 +56,7 @@ _MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are compared. Further columns could only make the test stronger."""
 
 _COMPARED_AT_ONCE: Final = 2**12
-"""Columns that are compared before it is checked if any rows can still agree."""
+"""Number of columns that are compared between two checks if any rows can still agree."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """Function (number of a block, rows) -> outputs of the block."""
@@ -153,8 +153,8 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
 def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
     """Return True if a call changes global generators, False if it changes no generator.
 
-    This is for mechanisms whose outputs hardly differ, so that the outputs do not show if processes
-    would repeat them. One call per side is made.
+    This is for mechanisms with hardly different outputs, because such outputs do not show if
+    processes would repeat them. One call per side is made.
 
     Args:
         draws: the mechanism's draws.

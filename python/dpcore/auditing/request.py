@@ -72,7 +72,7 @@ _MAX_RAISED_NATIVE_TRIALS: Final = 2**24
 _MAX_RAISED_TRIALS: Final = 2**20
 """Largest raised default of the number of trials, for native noises and other mechanisms."""
 _REACH_MARGIN: Final = 0.5
-"""Excess of the ceiling over the claim, in epsilon, if the default was raised."""
+"""Excess of the ceiling over the claim, in epsilon, for which the default is raised."""
 _FEWEST_USUAL_TRIALS: Final = 10**5
 _DEFAULT_TRIALS: Final = 10**6
 """Counted draws per side if neither the caller nor the mechanism gives a number."""

@@ -92,7 +92,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             per side for each trial, or 64 for each pair if that is more. A
             `dpcore.pairs.search(...)` is allowed too. Defaults to the mechanism's `default_pair()`,
             or to [0] against [1] for the package's own noises. For an L1 claim about many entries,
-            attacks find most on `dpcore.pairs.patterns(dim, "one")`.
+            attacks certify most on `dpcore.pairs.patterns(dim, "one")`.
         neighbour: relation of neighbours that the claim is about: `dpcore.pairs.L1(1.0)`, `L2`,
             `Linf`, `Replace`, `AddRemove` or your own relation. "l1" is `L1(1.0)`, and ("l1", 2.0)
             is `L1(2.0)`. Every tried pair is checked against the relation, and its `distance` must

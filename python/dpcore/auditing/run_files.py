@@ -77,7 +77,7 @@ class FixedFields:
         checks: contradictions to independence that the first calls showed.
         remarks: remarks on the choice of the event.
         collisions: numbers of pairs and of equal pairs of pilot rows, on x and on x'.
-        whole: True if a file holds the event itself, and not only its name.
+        whole: True if a file can hold the event itself, and not only its name.
         bits: digest of some outputs by which other machines are compared; empty if the seed repeats
             no outputs.
     """
@@ -146,7 +146,8 @@ class FixedFields:
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
         for name, value in mine["audit"].items():
-            # Compared as text, because 1, 1.0 and True are equal but are different inputs.
+            # Inputs are compared as text, because 1, 1.0 and True are equal but are different
+            # inputs.
             texts = json.dumps(value), json.dumps(theirs["audit"].get(name))
             if name not in _UNCOMPARED and texts[0] != texts[1]:
                 return name, value, theirs["audit"].get(name)

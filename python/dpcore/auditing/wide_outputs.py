@@ -3,9 +3,9 @@
 A pilot of 10^5 columns does not fit in memory. Its first half is read block by block. For each
 column and side, the count, the sum, the sum of squares and 16 bins are kept. The columns with the
 most different distributions are chosen, and the attacks learn from these columns of the second
-half. A shift that is spread over all columns does not show in a single column. Therefore two scores
-of all columns are added: a weighted sum, with weights from the sums and squares, and the distance
-to both inputs.
+half. A shift that is spread over all columns is not visible in a single column. Therefore two
+scores of all columns are added: a weighted sum, with weights from the sums and squares, and the
+distance to both inputs.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class WideReading:
 
     @property
     def training(self) -> Sides:
-        """Kept outputs that the attack learns from: every second output."""
+        """Kept outputs from which the attack learns: every second output."""
         return self.rows[0][::2], self.rows[1][::2]
 
     @property

@@ -59,7 +59,7 @@ class Declared(Shown):
             (the whole curve, by two joint limits), "gaussian" (Gaussian curves), "only" (only
             curves).
         slow: True if one evaluation is too slow to be repeated hundreds of times.
-        most_draws: largest number of draws per side. Beyond it the result is that of
+        most_draws: largest number of draws per side. Beyond it, the result is equal to
             `clopper_pearson`. None if there is no limit.
 
     Raises:

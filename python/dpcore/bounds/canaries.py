@@ -528,7 +528,7 @@ def guesses_for(
 
     Args:
         canaries: function that returns the number of canaries of a run with a given number of
-        guesses.
+            guesses.
         claim: the claimed epsilon.
         rate: probability that a guess is right.
         delta: delta of the claim.

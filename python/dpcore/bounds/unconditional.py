@@ -258,7 +258,7 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
     (`supremum_bound`), not sampled. Windows, rounding and cells only increase the computed
     probability.
 
-    Beyond 2**40 draws the result is that of `clopper_pearson`. The choice between the two bounds
+    Beyond 2**40 draws, the result is equal to `clopper_pearson`. The choice between the two bounds
     depends only on the numbers of draws.
 
     Args:

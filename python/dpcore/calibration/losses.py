@@ -104,7 +104,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
     Args:
         mechanism: mechanism that adds the noise.
         domain: domain of its inputs, which also defines the neighbours.
-        value: smallest pure epsilon that holds. It is inf if none holds or none is known.
+        value: smallest pure epsilon that holds. It is inf if no finite epsilon holds or is known.
         pair: worst pair of neighbours.
         distance: distance of the inputs of the pair, after the clip of the mechanism.
         norm: norm of this distance: "l1", "l2", or "entries" (the number of different entries).

@@ -176,7 +176,7 @@ class ZCDP(Renyi, word="ZCDP"):
         return f"rho <= {self.rho:g} (zCDP)"
 
     def gaussian(self) -> float:
-        """Return the mu of Gaussian noise that keeps exactly rho: sqrt(2 rho)."""
+        """Return the mu of Gaussian noise that satisfies exactly rho: sqrt(2 rho)."""
         return math.sqrt(2.0 * self.rho)
 
     def at_orders(self) -> tuple[Floats, Floats]:
@@ -385,7 +385,6 @@ def _maximise_on_edge(
     Returns:
         The value, and the limit that includes all rounding. Both are infinite if the peak is beyond
         the grid.
-        The value, and the limit with all rounding; both infinite if the peak is beyond the grid.
     """
     q, p, active = _find_coarse_edge(claim)
     best = int(np.argmax(figure(q, p)))
@@ -424,7 +423,7 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
 
 @suggest_arguments
 def of(held: Any) -> trade_off.Claim:
-    """Return the claim that an accountant, a privacy loss distribution or a measurement holds.
+    """Convert an accountant, a privacy loss distribution or a measurement to its claim.
 
     The claim is a copy: later steps of the accountant do not change it.
 

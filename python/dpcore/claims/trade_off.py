@@ -137,7 +137,7 @@ class Claim(Record):
         return float(self._type_two(np.array([1.0 - power]))[0])
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) from which a pilot chooses the one that an event can refute.
+        """Return the (epsilon, delta) pairs among which a pilot chooses the pair to refute.
 
         Returns:
             Increasing epsilons, up to 700, and the delta of each, below 1. Both arrays are empty if
@@ -146,7 +146,7 @@ class Claim(Record):
         return _compute_tangents(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
-        """Return by how much events exceed what the claim allows, for the choice of a pilot.
+        """Return a merit of events by their excess over the claim, for a pilot's choice.
 
         Args:
             p: lower limits of the rates on the numerator's side.
@@ -178,10 +178,10 @@ class Claim(Record):
         return merits
 
     def gaussian(self) -> float:
-        """Return the largest mu of Gaussian noise that keeps the claim, at its tangents.
+        """Return the largest mu of Gaussian noise that satisfies the claim, at its tangents.
 
-        For `ZCDP` it is sqrt(2 rho), because Gaussian noise of that mu keeps exactly rho. It is 0
-        if a tangent has delta 0, and infinite if the claim has no tangent.
+        For `ZCDP` it is sqrt(2 rho), because Gaussian noise of that mu satisfies exactly rho. It is
+        0 if a tangent has delta 0, and infinite if the claim has no tangent.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
@@ -245,7 +245,7 @@ class GDP(Claim, word="GDP"):
 
     ``f(a) = Phi(Phi^-1(1 - a) - mu)`` and ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon
     Phi(-mu/2 - epsilon/mu)``. Both are exact. If the value of a query changes by at most s, noise
-    N(0, sigma^2) on it keeps GDP(s/sigma).
+    N(0, sigma^2) on this value satisfies GDP(s/sigma).
 
     Args:
         mu: the parameter, above 0.
@@ -457,7 +457,7 @@ class TradeOff(Claim, word="TradeOff"):
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) from which a pilot chooses: a short table itself."""
+        """Return the (epsilon, delta) pairs for a pilot's choice; all pairs of a short table."""
         few = self.epsilons.size <= _TANGENT_COUNT
         return self._list_representable() if few else _compute_tangents(self)
 

@@ -239,8 +239,8 @@ def hold_out(
     far more rows than a fit needs, the remaining rows choose instead. A fixed score is not fitted.
 
     Args:
-        points: both sets, not scaled. If moments of all rows scaled them, the counted rows would
-            influence the score that is counted on them.
+        points: both sets, not scaled. If the rows were scaled by moments of all rows, the counted
+            rows would influence their own score.
         rng: generator for the splits, for training rows if there are too many, and for the row
             of a group.
         score: score, as in `cross_fit`.
@@ -293,7 +293,7 @@ class _RowParts:
         counted: counted rows, one per group.
         other: all rows of the units that are not counted.
         fold: fold of each row of `other`.
-        single: True for each row of `other` that is the one row of its group that chooses.
+        single: mask of the rows of `other` that choose, one row of each group.
     """
 
     def __init__(
@@ -530,7 +530,8 @@ def _certify_direction(
     if len(above):
         edges = best_bins(chosen, chosen_rows, (n, n_prime), above, failure * share)
     if edges is None or len(edges) == 2:
-        # One bin has no bound. The choosing rows decided it, so the event may use all of `failure`.
+        # One bin has no bound. The choosing rows decided that no bins are counted, so the event may
+        # use all of `failure`.
         share, edges = 0.0, None
     tail = failure * (1.0 - share) / 2.0
     place, reaches = best_event(chosen, chosen_rows, (n, n_prime), alphas, tail)

@@ -264,7 +264,7 @@ def diagonalise_covariances(
 
 
 def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
-    """Compute the part of D_a of two Laplace laws that comes from the shift.
+    """Compute the contribution of the shift to D_a of two Laplace laws.
 
     It is e + ln(1 - b g) / b with g = (1 - e^-we) / w and e the distance.
 
@@ -321,7 +321,7 @@ def discrete_divergence(
 def compare_laws(
     p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
-    """Compare two discrete laws after each is divided by its sum.
+    """Compare two discrete laws after division of each law by its sum.
 
     `gap` is ln of the second sum divided by the first. It is exact, but the sums are rounded.
     """

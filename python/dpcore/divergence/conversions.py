@@ -23,7 +23,7 @@ from ..suggestions import suggest_arguments
 _CurvePoint = tuple[float, float]
 
 SEEN: Final = 10
-"""Smallest product of delta and the rows of the smaller set at which the sample covers delta."""
+"""Smallest product of delta and the size of the smaller set for which the sample can show delta."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -55,8 +55,9 @@ PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 _MIN_SINGLE_GROUPS: Final = 40
 _MAX_BALL_ROWS: Final = 10_000
 _MAX_SIZE_RATIO: Final = 20
-"""Limit on the rows of a set that the ball uses: the larger of `_MAX_BALL_ROWS` and this factor
-times the rows of the smaller set. If the ball is only shown for comparison: `_MAX_BALL_ROWS`."""
+"""Factor in the limit on the rows of a set that the ball uses. The limit is the larger of
+`_MAX_BALL_ROWS` and this factor times the rows of the smaller set. If the ball is only shown for
+comparison: `_MAX_BALL_ROWS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -66,7 +67,7 @@ class Request:
     Attributes:
         points: both sets of rows.
         method: method that computes the values; "auto" is replaced by the chosen method.
-        checks: True if the held-out tests run. Also False if a set is too small to be split.
+        checks: True if the held-out tests run. It is also False if a set is too small to be split.
         begun: start of the estimate, in seconds of `time.perf_counter`.
         wanted: requested orders, shape (n_alpha,).
         grid: orders at which beliefs are decided, ascending; includes the requested orders.
@@ -527,7 +528,7 @@ def renyi(
         confidence: confidence of each certified bound, in each direction.
         rng: seed or generator for folds, groups, permutations and replicates.
         threads: number of threads. Defaults to all cores.
-        progress: True or False to show progress or not. Defaults to a terminal or notebook only.
+        progress: True or False to show progress or not. Defaults to True on a terminal or notebook.
         score: score that replaces the logistic score. It is a function of (train0, train1) that
             returns a function of rows, or a function of rows that was fixed before the data were
             seen.

@@ -35,7 +35,7 @@ _MIN_REPEATED_SHARE = 0.01
 
 CAP = 4096
 CAP_BYTES = 2**30
-"""Limit on the listed rows of the query's own set in a ball: CAP, or 1 GiB in all if larger."""
+"""Limit on the listed rows of the query's own set in a ball: CAP, or 1 GiB in total if larger."""
 
 Arrays = tuple[npt.NDArray[Any], ...]
 
@@ -185,11 +185,11 @@ def estimate_by_balls(task: Task) -> Raw:
 
     Memory, in d >= 2, for each distinct point that is not an atom: 20 bytes for each of the K
     entries of its list (K is k1 without a plan and somewhat larger with a plan, see `list_length`),
-    and 4 bytes for each listed point of its own set. The listed points are those inside the largest
-    of these balls, or those outside the smallest if they are fewer. Their number is limited to 4096
-    (16 KiB) or 1 GiB in all, whichever is more. A query beyond this limit is searched again when it
-    is counted. Without a plan, only a block of queries at a time takes this memory: about 128 MiB,
-    and never more than 8192 queries.
+    and 4 bytes for each listed point of its own set. The listed points are the points inside the
+    largest of these balls, or the points outside the smallest ball if there are fewer of them.
+    Their number is limited to 4096 (16 KiB) or 1 GiB in all, whichever is more. A query beyond this
+    limit is searched again when it is counted. Without a plan, only a block of queries at a time
+    takes this memory: about 128 MiB, and never more than 8192 queries.
 
     Args:
         task: the two sets, the orders, k, and the plan to resample. In every replicate, atoms, k1

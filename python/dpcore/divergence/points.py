@@ -331,7 +331,7 @@ class Pool:
 
     @cached_property
     def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
-        """Pooled id of every sample row, sample rows of each set at each point, first places."""
+        """Pooled id of each sample row, numbers of rows at each point, and first places."""
         *both, first = _core.pool_rows(*self.rows)
         ids0, ids1 = map(_repeat_by_counts, both, self._counts)
         counted = [np.bincount(side, minlength=len(first)) for side in (ids0, ids1)]

@@ -41,7 +41,7 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Epsilon(Record, word="Epsilon"):
-    """Three separate figures on epsilon at one delta; none can replace another.
+    """Three separate figures on epsilon at one delta, which cannot replace each other.
 
     Attributes:
         delta: requested delta.
@@ -278,8 +278,8 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         """Draw the running mean and standard deviation of bootstrap or subsampling replicates.
 
         Args:
-            ax: pair of matplotlib axes, one per direction, or one whose place both panels take.
-                Defaults to a new pyplot figure, for `plt.show()`.
+            ax: pair of matplotlib axes, one per direction, or one axes object that is replaced by
+                the two panels. Defaults to a new pyplot figure, for `plt.show()`.
 
         Returns:
             The figure. Gusain and Leith (2025) choose the number of replicates from it.

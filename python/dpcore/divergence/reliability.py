@@ -90,8 +90,8 @@ ESTIMATE: Final = "estimate only"
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _SIGNIFICANT_ERRORS: Final = 2.0
-"""Standard errors by which a certificate or a held-out score must exceed the value. Also the
-half-width of the interval in which the energy test treats a value as 0."""
+"""Standard errors by which a certificate or a held-out score must exceed the value. This is also
+the half-width of the interval in which the energy test treats a value as 0."""
 
 _SCORE_EXCESS_ERRORS: Final = 3.0
 """Joint standard errors by which the ball must exceed a score. The ball may also exceed it by its

@@ -43,7 +43,7 @@ _MIN_TESTED_GROUPS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Checks(Record, word="Checks"):
-    """Tests of whether the two sets have different laws, and what they certify.
+    """Results of tests if the two sets have different laws, and bounds that they certify.
 
     Attributes:
         auc: probability that a held-out row of set 0 has a larger score than one of set 1 (ties
@@ -239,7 +239,7 @@ def _rank_levels(counts: Labels) -> Labels:
 
 
 def permutation_p(drawn: Floats) -> float:
-    """Compute (1 + #)/(1 + B); the first value is observed, and rounded ties count in #."""
+    """Compute a permutation p-value; the first value is observed, and rounded ties count."""
     least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
 
@@ -248,7 +248,8 @@ def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float,
     """Compute the mean AUC with a normal interval on the logit scale.
 
     If the AUC is 0 or 1, the variance is 0 and the exact limit of independent pairs is used. If m
-    pairs with one unit of each set are all in order, the AUC is at least ((1 - c)/2)^(1/m).
+    pairs with one unit of each set are all in the same order, the AUC is at least
+    ((1 - c)/2)^(1/m).
     """
     from scipy.special import expit, logit, ndtri
 

@@ -299,7 +299,8 @@ def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any])
     like = outputs.flat
     key = (id(owner), like.dtype, like.device)
     held = _device_cache.get(key)
-    # Compared by identity: a comparison of a thousand thresholds takes longer than their use.
+    # The arrays are compared by identity, because a comparison of a thousand thresholds takes
+    # longer than their use.
     if held is None or held[0] is not owner:
         held = _device_cache[key] = (owner, make(like, _format_dtype(like)))
         while len(_device_cache) > _MAX_CACHED_VALUES:
@@ -348,7 +349,7 @@ def _format_dtype(tensor: Any) -> str:
 class Event(Protocol):
     """An event that an audit counts: a function `outputs -> bools`.
 
-    Every event of `dpcore.events` follows this contract, and so can a function that a user writes.
+    Every event of `dpcore.events` is such a function, and a user can write one.
     """
 
     def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
@@ -719,7 +720,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """The event of an attack without an event: it never happens, and certifies 0."""
+    """Event that never happens and certifies 0, for an attack that finds no other event."""
 
     happens: ClassVar[bool] = False
 

@@ -44,8 +44,8 @@ class Victims(Shown):
 
     Args:
         rank: median rank of the true text, if it is added to the drawn utterances.
-        shared: mean number of words that the first guess shares with the true text, without adding
-            it.
+        shared: mean number of words that the first guess shares with the true text, if the true
+            text is not among the candidates.
         random: mean number of words that a random candidate shares with the true text.
     """
 

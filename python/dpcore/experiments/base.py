@@ -143,13 +143,13 @@ def encode_fields(cell: Any) -> dict[str, Any]:
 class Column:
     """One column of a table.
 
-    head: heading of the column.
-    value: name of the attribute that the column shows, with dots for nested attributes; or a
-        function of the row.
-    text: function that formats the value, or a format such as ".3f".
-    left: True for left alignment.
-    missing: text for the value None.
-        missing: the text where the value is None.
+    Args:
+        head: heading of the column.
+        value: name of the attribute that the column shows, with dots for nested attributes; or a
+            function of the row.
+        text: function that formats the value, or a format such as ".3f".
+        left: True for left alignment.
+        missing: text for the value None.
     """
 
     head: str

@@ -1,9 +1,9 @@
-"""Accuracy of estimated divergences, case by case and method by method.
+"""Accuracy of estimated divergences, for every case and method.
 
-Both directions of every pair of laws, with the rows on which methods are known to fail. On those
-the default grid is estimated with certificates too: a value that its own certified lower bound
-contradicts must never come out as "estimate only". The figures of others on the same laws, with
-their sources, are only for comparison.
+The cases are pairs of laws in both directions, including rows on which methods are known to fail.
+For failing rows the default grid is also estimated with certificates: if a certified lower bound
+contradicts a value, the value must not be called "estimate only". Published figures of other
+authors on the same laws are shown with their sources, only for comparison.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .running import Tabled, cell_seed, estimate_renyi, group_answers, run_jobs,
 NAME = "divergence-accuracy"
 
 NEIGHBOURS: Final = {"ball": 20, "score": 20, "poczos": 10, "paper": 5, "paper-literal": 5}
-"""The methods, and k of each, as in the published figures."""
+"""The methods and the k of each, as in the published figures."""
 
 SOURCE: Final = "the study that this package was planned on (few repetitions; k = 20, 10 and 5)"
 AGAIN: Final = "the same study, repeated (1,000 repetitions at 1,000 rows, 500 at d = 5)"
@@ -42,9 +42,9 @@ class Published:
 
     Args:
         case: name of the case.
-        method: the method of ours that it is of.
-        figures: biases, or the values themselves where `biased` is False, or None where not given.
-        spread: standard deviations, None where not given.
+        method: method of this package to which the row is compared.
+        figures: biases, or the values if `biased` is False; None for a missing figure.
+        spread: standard deviations; None for a missing figure.
         rows: rows per side.
         source: the publication.
         biased: True if `figures` are biases.
@@ -117,7 +117,7 @@ _ALL_PUBLISHED: Final = (
     _published_mean("unequal", "ball", (0.01, -0.004, None), rows=100),
 )
 PUBLISHED: Final = group_answers((figure.case for figure in _ALL_PUBLISHED), _ALL_PUBLISHED)
-"""By the name of the case. Laws on many atoms are other draws from the same family."""
+"""Published figures by the name of the case. For laws on many atoms, the atoms differ from ours."""
 
 Truth = tuple[tuple[float, ...], tuple[float, ...]]
 Rows = tuple[Floats, Floats]
@@ -131,17 +131,17 @@ _CAUCHY_GRID_END: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair of laws.
+    """Pair of laws.
 
     Args:
-        title: what the table says.
-        draw: (generator, rows of P0, rows of P1) -> the two samples.
-        truth: D(P0||P1) and D(P1||P0) at `ALPHAS`, in nats; inf where it is.
-        rows: rows per side of the published figures that are nearest, or our choice.
-        slow: the number of repetitions is divided by this.
-        fails: True where a method is known to mislead: certificates and belief are shown too.
+        title: title of the case in the table.
+        draw: function of a generator and the numbers of rows of P0 and P1; returns the two samples.
+        truth: D(P0||P1) and D(P1||P0) at `ALPHAS`, in nats; inf for an infinite divergence.
+        rows: rows per side, those of the most similar published figures, or our choice.
+        slow: divisor of the number of repetitions.
+        fails: True if a method is known to mislead: certificates and belief are shown too.
         ratio: rows of P1 for each row of P0.
-        published: figures of others.
+        published: figures of other authors.
     """
 
     title: str
@@ -227,7 +227,7 @@ def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
 def _make_cauchy_case() -> Case:
     """Make the case of a Cauchy law against N(0, 1).
 
-    The divergence is infinite in one direction. In the other one it is computed by quadrature.
+    The divergence is infinite in one direction. The other is computed by quadrature.
     """
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
@@ -313,10 +313,10 @@ CASES: Final[dict[str, Case]] = {
 _MIN_SAMPLE_ROWS: Final = 100
 _MAX_SIZE_RATIO: Final = 10
 _MISLEADING_STANDARD_ERRORS: Final = 3.0
-"""Standard errors below its certified bound at which a value misleads."""
+"""Number of standard errors below its certified bound at which a value is misleading."""
 
 _MISLEADING_NULL_DIVERGENCE: Final = 0.05
-"""Nats from 0 at which a value misleads where both laws are the same."""
+"""Distance from 0 in nats at which a value is misleading, if both laws are the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -324,19 +324,19 @@ class Config(Settings):
     """Options of the experiment: cases, methods, and the number and size of samples.
 
     Args:
-        trials: rows per side that all cases may draw together, in place of `rows`; every case is
-            repeated twice at least, with 100 rows at least.
-        repetitions: samples of every case; slow cases take a fraction of it, at least 2.
-        rows: rows of P0 in every sample. None takes each case's own number, as unequal sizes
-            always do.
+        trials: total rows per side for all cases, in place of `rows`. Every case has at least two
+            repetitions, with at least 100 rows.
+        repetitions: samples of every case. Slow cases have a fraction of this number, at least 2.
+        rows: rows of P0 in every sample. Defaults to the number of each case. Cases with unequal
+            sizes always use their own number.
         cases: names of the cases.
         methods: names of the methods.
         certified: samples of every failing case that are estimated with certificates.
-        seed: int in [0, 2**63); every sample gets its own seed derived from it.
+        seed: int in [0, 2**63), from which a separate seed for every sample is derived.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or a name unknown or given twice.
+        ValueError: if a value is out of range, or a name is unknown or repeated.
 
     Example:
         >>> Config(trials="2e4").size("n1-half"), Config().size("n1-half")
@@ -380,7 +380,7 @@ class Cell(Record):
         method: name of the method.
         rows: rows of P0 and of P1 in a sample.
         values: estimates, shape (repetitions, 2, 3): directions, then orders 1, 2 and 4.
-        refused: what the method said where it does not apply; then there are no values.
+        refused: error message if the method does not apply to the case; there are then no values.
     """
 
     case: str
@@ -401,17 +401,17 @@ class Cell(Record):
 
     @property
     def mean(self) -> Floats:
-        """Mean of the finite values, shape (2, 3); NaN without any."""
+        """Mean of the finite values, shape (2, 3); NaN if there are no finite values."""
         return self._finite()[0]
 
     @property
     def spread(self) -> Floats:
-        """Standard deviation of the finite values, shape (2, 3); NaN below two."""
+        """Standard deviation of the finite values, shape (2, 3); NaN for fewer than two values."""
         return self._finite()[1]
 
     @property
     def bias(self) -> Floats:
-        """Mean minus truth, shape (2, 3): -inf where the truth is infinite and the mean is not."""
+        """Mean minus truth, shape (2, 3); -inf if the truth is infinite and the mean is finite."""
         return np.asarray(self.mean - self.truth)
 
     def _finite(self) -> tuple[Floats, Floats]:
@@ -430,7 +430,7 @@ class Trusted(Record):
 
     Args:
         case: name of the case.
-        estimate: what was found.
+        estimate: the estimate.
     """
 
     case: str
@@ -438,7 +438,7 @@ class Trusted(Record):
 
     @property
     def misleading(self) -> int:
-        """Values called "estimate only" that lie far below their bound, or far from 0 at a null."""
+        """Number of "estimate only" values far below their bound, or far from 0 for equal laws."""
         estimate = self.estimate
         assert estimate.certified is not None
         error = np.nan_to_num(estimate.std_error, nan=0.0)
@@ -453,19 +453,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Estimate every case.
 
     Args:
-        config: what to estimate, and how often.
-        threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: number of threads; it never changes a result. Defaults to all cores.
+        progress: True shows a bar. Defaults to long work on a terminal or in a notebook only.
 
     Returns:
-        The result; after Ctrl-C, the cases that were done.
+        The result; after Ctrl-C, the result of the finished cases.
 
     Raises:
-        TypeError: if `config` is another experiment's.
-        KeyboardInterrupt: on Ctrl-C before the first case was done.
+        TypeError: if `config` belongs to another experiment.
+        KeyboardInterrupt: on Ctrl-C before the first case is finished.
 
     Source:
-        The cases and the figures beside ours: those of `PUBLISHED`.
+        The sources of the cases and of the published figures are in `PUBLISHED`.
 
     Example:
         >>> config = Config(repetitions=5, rows=200, cases=("n1-half",), methods=("ball",))
@@ -491,7 +491,7 @@ def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
 
 
 def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]:
-    """Run all methods on the same samples of a case."""
+    """Estimate a case with all methods on the same samples."""
     repetitions, rows = config.size(name)
     sizes = (rows, config.other(name))
     values: dict[str, list[Floats]] = {method: [] for method in config.methods}
@@ -518,14 +518,14 @@ def estimate_divergences(
     Args:
         y0: rows of the first sample.
         y1: rows of the second sample.
-        method: a name of `NEIGHBOURS`, which gives k.
+        method: a name in `NEIGHBOURS`, which also gives k.
         seed: seed of the method's own randomness.
-        threads: number of threads, None for all cores.
+        threads: number of threads. Defaults to all cores.
 
     Returns:
         Shape (2, 3): directions, then orders 1, 2 and 4, in nats.
     """
-    # Unequal scales and the printed form are among the cases on purpose.
+    # Cases with unequal scales and the formula as printed are included on purpose.
     estimate = estimate_renyi(
         y0, y1, alphas=ALPHAS[1:], k=NEIGHBOURS[method], method=method, error=None, checks=False,
         rng=seed, threads=threads,
@@ -534,12 +534,12 @@ def estimate_divergences(
 
 
 def _estimate_certified(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
-    """Estimate the failing cases again with certificates, by the ball and by the default."""
+    """Estimate a failing case again with certificates, with the ball method and the default."""
     repetitions, _ = config.size(name)
     number = min(config.certified, repetitions if config.trials is None else 1)
     for i in range(number if CASES[name].fails else 0):
         (y0, y1), seed = _draw_sample(name, config, i)
-        # With two entries at most the default is the ball.
+        # With at most two entries, the default method is the ball method.
         for method in ("ball", "auto") if y0.shape[1] > 2 else ("ball",):
             options = {"certified": True, "rows": "independent", "rng": seed, "threads": threads}
             yield Trusted(name, estimate_renyi(y0, y1, method=method, **options))
@@ -547,12 +547,12 @@ def _estimate_certified(name: str, config: Config, threads: int | None) -> Itera
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The estimates, case by case.
+    """Result of the experiment: estimates for every case.
 
     Args:
         config: the options of the run.
-        cells: one for each case and method.
-        trusted: the estimates with certificates.
+        cells: estimates for each case and method.
+        trusted: estimates with certificates.
     """
 
     cells: tuple[Cell, ...]
@@ -560,7 +560,7 @@ class Result(Tabled[Config]):
 
     @property
     def misleading(self) -> int:
-        """Values that were called "estimate only" against their own certificate, or at a null."""
+        """Number of misleading values in all estimates with certificates."""
         return sum(trusted.misleading for trusted in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:
@@ -645,7 +645,7 @@ standard errors below its certified bound, or more than .05 from 0 where both la
 
 
 def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
-    """Return the rows of the table, and the headings by the row that they precede."""
+    """Return the lines of the table, and the headings by the line that follows them."""
     lines: list[tuple[str, ...]] = []
     heads: dict[int, str] = {}
     for name in dict.fromkeys(cell.case for cell in result.cells):
@@ -694,7 +694,7 @@ _CERTIFIED_HEAD = (
 
 
 def _make_certified_line(trusted: Trusted, direction: int) -> tuple[str, ...]:
-    """Return the figures of one direction at the order nearest to 2."""
+    """Return the values of one direction at the order nearest to 2."""
     estimate = trusted.estimate
     at = int(np.argmin(np.abs(estimate.alphas - 2.0)))
     names = ("value", "certified", "resolved")
@@ -752,7 +752,7 @@ _DIRECTION_GAP: Final = 0.8
 _LINEAR_BIAS_RANGE: Final = 0.1
 _BIAS_AXIS_END: Final = 300.0
 _MAX_DRAWN_BIAS: Final = 110.0
-"""Place of the mark of a finite bias of this size or more; an infinite bias is marked beyond it."""
+"""Position of the mark of a finite bias at least this large; infinite biases lie beyond it."""
 
 
 def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: float) -> None:
@@ -762,7 +762,7 @@ def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: f
         return
     bias, spread = cell.bias[direction, i], np.nan_to_num(cell.spread[direction, i])
     if cell.infinite[direction, i] > len(cell.values) // 2:
-        # Most values are infinite: so is the bias, unless the truth is infinite too.
+        # If most values are infinite, the bias is infinite too, unless the truth is infinite.
         most = np.median(cell.values[:, direction, i])
         with np.errstate(invalid="ignore"):
             bias = 0.0 if most == cell.truth[direction, i] else most - cell.truth[direction, i]

@@ -131,7 +131,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Returns:
         The result, one row for each number of entries, attack and system.
-        The result, one row for each number of entries, attack and system.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.

@@ -90,7 +90,7 @@ class Tabled(Answer, Generic[_ConfigType]):
 
         Args:
             **entries: entries after format, name, version, configuration and time: values that
-            `encode_entries` accepts, or tuples of records, which are written with all fields.
+                `encode_entries` accepts, or tuples of records, which are written with all fields.
         """
         config: Any = self.config
         options = {option.name: getattr(config, option.name) for option in fields(config)}

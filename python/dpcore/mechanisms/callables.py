@@ -228,7 +228,8 @@ def _add_note_on_failures(
         if any(failures):
             break
     for number in range(1, _REPEATED_FAILURES):
-        # Make more calls than one failure needed, so that a chance on both inputs shows on both.
+        # Make more calls than the first failure needed, so that a random failure on both inputs is
+        # seen on both.
         more = _REPEATED_FAILURES * rows if one_by_one(mechanism) else rows
         failures = [failures[side] + fails(side, more, number) for side in (0, 1)]
     if min(failures) > 0 or not any(failures):
@@ -254,7 +255,8 @@ def tensor_of(
     Events read the outputs before the next call, so a buffer that is filled again is not copied.
     """
     tensor = mechanism.tensor(x, size, rng)
-    # Only messages compute the name: the text of a whole model takes longer than a block of noise.
+    # The name is computed only for messages: the text of a whole model takes longer than a block of
+    # noise.
     if not is_tensor(tensor):
         raise mistyped(f"outputs of {name_of(mechanism)}", "a tensor", tensor)
     if tensor.shape[:1] != (size,):
@@ -469,7 +471,8 @@ class Repeated(Shown):
     ) -> list[npt.NDArray[Any]]:
         """Call the function `size` times on each of two inputs, in turns.
 
-        If the function keeps a state between calls, this state then changes for both inputs alike.
+        If the function keeps a state between calls, this state then changes in the same way for
+        both inputs.
 
         Args:
             inputs: two inputs.
@@ -547,18 +550,17 @@ def repeat(
     """Make a mechanism from a function that returns one output per call.
 
     Numbers are stacked into an array of shape `(size,)`. Arrays, lists and tuples of numbers of one
-    shape are stacked into shape `(size, ...)`. Any other answer is one output in a 1-d object
-    array: strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
+    shape are stacked into shape `(size, ...)`. Other outputs are stored in a 1-d object array:
+    strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
     table (of pandas, polars or pyarrow, or an array with fields) becomes a mapping from column
     names to lists. Its index and names are included if they carry information. For a pandas Series
-    with a plain index, only the values count. Each answer is one output, including its shape and
-    its names, which may also refute a claim. With `catch`, outputs are always in an object array,
-    so that it can hold numbers and caught exceptions. A caught exception becomes
-    `Raised(class name, message)`.
+    with a plain index, only the values count. The shape and the names belong to the output, so
+    they may also refute a claim. With `catch`, outputs are always in an object array, which can
+    hold numbers and caught exceptions. A caught exception becomes `Raised(class name, message)`.
 
     A function with its own entropy (a secure generator, OpenDP, a device) is audited unchanged. Its
-    draws are independent, so the bound holds. But no seed repeats such an audit, and `reproducible`
-    is False.
+    draws are independent, so the bound holds. But a seed cannot repeat such an audit, and the
+    mechanism's attribute `reproducible` is False.
 
     Args:
         fn: `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to a parameter named `rng` after

@@ -48,7 +48,7 @@ class DPTextNoise(native.Primitive):
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     The authors intended u to be centred at 0. As published, the logarithm is undefined for u above
-    1/2, and the noise is never negative. The implementation decides what to do for undefined draws.
+    1/2, and the noise is never negative. Implementations differ in how they treat undefined draws.
 
     Args:
         scale: scale b of the formula, in the units of x.

@@ -206,7 +206,7 @@ def parse_line(line: str) -> Any:
         value = _DECODER.decode(line)
         spaces, marks = line.count(", ") + line.count(": "), line.count(",") + line.count(":")
         if not spaces == marks == line.count(" "):
-            # Unless some of the spaces and marks are inside strings.
+            # Marks and spaces inside strings are removed first, because they are not layout.
             layout |= {*_LAYOUT_PATTERN.findall(_STRING_PATTERN.sub('""', line))}
         layout -= _USUAL_LAYOUT
     words = list(map(json.dumps, sorted(layout))) + ["quotation marks"] * is_text

@@ -32,7 +32,7 @@ PROBE_TEXTS: Final = tuple(
 )
 """Texts with which encoders are tested by default."""
 _FLOATS_ROUNDING: Final = 1e-5
-"""Relative distance within which two vectors are equal (MiniLM: 8e-7). Also used for float64,
+"""Relative distance within which two vectors are equal (MiniLM: 8e-7). It is also used for float64,
 because many encoders compute in float32 and convert the result."""
 _HALF_ROUNDING: Final = 0.05
 """The same for bfloat16 and float16 (MiniLM in bfloat16: 8e-3; if padding affects a row: 1)."""

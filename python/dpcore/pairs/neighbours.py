@@ -170,7 +170,7 @@ class Neighbour(Protocol):
         """Yield the pairs to try first, the most promising first. Some may not be neighbours."""
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Return a pair slightly different from a given one. It may not be one of neighbours."""
+        """Return a pair slightly different from a given pair. Its inputs may not be neighbours."""
 
 
 NeighbourArgument = Neighbour | Norm | tuple[Norm, float]

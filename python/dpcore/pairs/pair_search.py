@@ -19,7 +19,8 @@ from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbou
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
-"""Smallest number of pairs in a late round. Half of them are kept pairs, half are new."""
+"""Smallest number of pairs in a late round. Half of them are pairs of the previous round, and half
+are new pairs."""
 
 _TRIES_PER_PAIR = 20
 """Number of moves or draws per requested pair, before a search treats the domain as exhausted."""
@@ -114,7 +115,7 @@ class Search(Record, word="Search"):
         """Propose new pairs that are similar to the best pairs so far.
 
         Args:
-            best: pairs and their merits, the best first. Pairs at the front are moved more often.
+            best: pairs and their merits, the best first. Better pairs are moved more often.
             rng: generator that chooses pairs and moves.
             most: largest number of proposals.
             known: pairs that have been tried, in addition to those in `best`.

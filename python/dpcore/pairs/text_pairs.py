@@ -90,8 +90,8 @@ class Texts(Shown):
             forms = Counter(word.lower() for word in counts)
             words["capital letters"] = [word for word in counts if forms[word.lower()] > 1]
             plain = words["rare word"] + words["word"]
-            # Without a negation in the corpus one is inserted; without two forms of a word one is
-            # made.
+            # If the corpus has no negation, a negation is inserted; if a word has only one form, a
+            # second form is made.
             places = {kind: frozenset(words[kind] or plain) for kind in CHANGES}
             places |= {kind: frozenset(words[kind]) for kind in ("number", "name")}
             places["rare word"] = frozenset(plain if words["rare word"] else ())

@@ -13,10 +13,11 @@ probability below 1e-6:
   most frequent small distance. The excess must also be seven standard deviations of Poisson
   numbers. A smooth law on a grid has about as many pairs of each type. Repeated values are accepted
   as part of the law in two cases: if their probabilities are unequal and there is no grid, or if
-  the other side matches them more often than their neighbours. If the loss is at most epsilon, the
-  other side has the same values e^-epsilon times as often or more. It then has no match, where 60
-  are expected, with probability exp(-60/e) = 3e-10 at epsilon 1. A generator with few states cannot
-  be distinguished from resampled rows, and no bound holds for it either.
+  the other side matches them more often than their neighbours. If the loss is at most epsilon, each
+  value is at least e^-epsilon times as frequent on the other side. If 60 matches are expected at
+  equal frequencies, the probability of no match is at most exp(-60/e) = 3e-10 at epsilon 1. A
+  generator with few states cannot be distinguished from resampled rows, and no bound holds for it
+  either.
 - *Neighbours.* The ranks of neighbouring rows correlate by seven standard deviations of a random
   order (3e-12 per column), while about half of the steps go down. In a sorted file, no step or
   every step goes down.
@@ -480,7 +481,7 @@ def _describe_repetitions(
 
 
 def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
-    """Compute the p-values of so small, and of so large, a variance of the numbers of copies.
+    """Compute two p-values of the variance of the numbers of copies: for too small, and too large.
 
     All values are assumed to be equally probable, and `near` pairs of them may match on a grid.
 
@@ -638,8 +639,7 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
         sides: outputs on x and on x', in the order in which they were recorded.
 
     Returns:
-        One sentence for each side with such a dependence.
-        A sentence for each side with something to say.
+        One sentence for each side with such a dependence. At most one sentence for each side.
     """
     return tuple(filter(None, map(_describe_neighbours, _SIDE_NAMES, sides)))
 
@@ -665,7 +665,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
             continue
         falls = np.count_nonzero(steps < 0) / moves
         if not _UNSORTED_FALL_SHARES[0] <= falls <= _UNSORTED_FALL_SHARES[1]:
-            # The rows were sorted by this column, so their order says nothing about the runs.
+            # The rows were sorted by this column, so their order is not informative about the runs.
             return ""
         if abs(together) > abs(largest):
             largest, what = together, f"{title} of {name}" if title else name
@@ -735,7 +735,7 @@ def _clustering_deviation(first: Array, other: Array) -> float:
     # Matches of rare values by chance do not have a normal distribution.
     if first.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
-    # If both orders have a structure (sorted chunks, say), they are not random orders.
+    # If both orders have a structure (sorted chunks, for example), they are not random orders.
     if min(_order_deviation(ranks), _order_deviation(others)) > _MAX_DEVIATIONS:
         return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0

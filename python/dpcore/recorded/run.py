@@ -255,7 +255,8 @@ def audit_outputs(
         rows: "independent" or "one_run", required.
         claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to no
             claim.
-        delta: delta of the claim, in [0, 1). Not allowed with a curve, which has its own.
+        delta: delta of the claim, in [0, 1). It is not allowed with a curve, which has its own
+            delta.
         confidence: probability that the bound holds, strictly between 0 and 1.
         attack: for independent rows: an object of `dpcore.attacks`, its name, or any function
             `(outputs, outputs_prime, pair) -> event`. Defaults to "auto".
@@ -264,7 +265,8 @@ def audit_outputs(
             mechanism. A curve is compared as a whole: with "clopper_pearson" for independent rows,
             and with "one_run_curve" for one run. For `GDP`, "one_run_fdp" is also possible.
         pair: for independent rows: the two inputs, if the attack should know them.
-        count_share: share of independent rows that is counted. The rest chooses. Defaults to 0.5.
+        count_share: share of independent rows that is counted. The other rows choose the event.
+            Defaults to 0.5.
         guesses: for one run: number of guessed canaries, or their share (a float up to 1.0), half
             in and half out, or a tuple (in, out). Defaults to all canaries.
         column: column or columns of files and frames, by names or by numbers from 0. Needed if
@@ -285,8 +287,9 @@ def audit_outputs(
         label_x: value of the label that marks x, if there are two other labels.
         groups: for independent rows: run, document or person of each row, if several rows belong to
             one. Hashable values, one per row of `outputs`, or the name or number of a column of
-            files and frames (for both sides). All rows of a group fit the attack, or all choose, or
-            one row, drawn with the seed, is counted. With `label`: groups of all rows.
+            files and frames (for both sides). All rows of a group are used to fit the attack, or
+            all to choose the event, or one row, drawn with the seed, is counted. With `label`:
+            groups of all rows.
         groups_prime: groups of `outputs_prime`. None if `groups` is a column of both sides. Groups
             of the two sides must have different names.
         paired: for independent rows: True if row i of both sides came from one seed.
@@ -299,8 +302,8 @@ def audit_outputs(
             event, and the columns, rows and SHA-256 of files in the result. False leaves them out,
             also in the HTML page and JSON.
         header: for CSV and lines: "yes" or "no" states if the first row contains names. "auto"
-            detects names: none of the cells is a number or is repeated below (for lines: all other
-            rows are numbers).
+            assumes names if no cell of the first row is a number or is repeated below it (for
+            lines: if all other rows are numbers).
         sep: separator of the cells of a CSV file, one character or "tab". Detected by default.
         encoding: encoding of texts. Defaults to the byte order mark if there is one, or else UTF-8.
         format: name of a format, such as "csv", "lines" (one output per line) or "npz"; all names

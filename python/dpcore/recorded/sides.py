@@ -476,8 +476,9 @@ def refuse_labels(sides: Sides) -> None:
         sides: the arguments for outputs on x and on x'.
 
     Raises:
-        ValueError: if one side is bool and the other is not. Also if one side consists of 0 and 1,
-            or of -1 and 1, and the other, of equal length, has many distinct numbers.
+        ValueError: if one side is bool and the other is not. It is also raised if one side consists
+            of 0 and 1, or of -1 and 1, and the other side, of equal length, has many distinct
+            numbers.
     """
     for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
         if _are_labels(side, other):

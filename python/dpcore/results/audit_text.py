@@ -483,7 +483,7 @@ def describe_bound(audit: Audit) -> str:
 
 
 def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
-    """Name a bound. Beyond the largest number of draws it takes, name Clopper-Pearson instead."""
+    """Name a bound, or Clopper-Pearson if there are more draws than the bound supports."""
     declared = find_declaration(bound)
     most = declared.most_draws
     if most is None or max(counts.n, counts.n_prime) <= most:

@@ -72,7 +72,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         Raises:
             TypeError: if `delta` is not a number.
             ValueError: if `delta` is out of range, or the audit's bound is not defined at that
-            delta.
+                delta.
 
         Example:
             >>> import dpcore
@@ -109,9 +109,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return the audit of the finding that certifies more, with the other in `floating_point`.
+        """Return the audit with the event that certifies more as its main event.
 
-        The audit is returned unchanged if the floating-point finding does not decide the verdict.
+        The other event is then in `floating_point`. The audit is returned unchanged if the
+        floating-point finding does not count towards the verdict.
         """
         finding = self.floating_point
         if not self.floats or finding is None:
@@ -188,8 +189,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def mu_lower(self) -> float:
         """Certified lower bound on mu of Gaussian differential privacy, from the event only.
 
-        It holds at `confidence` separately, not jointly with the other certified figures. Raises a
-        ValueError if n was not fixed in advance, or if `checks` is not empty.
+        The bound holds at `confidence` on its own, not jointly with other certified bounds. A
+        ValueError is raised if n was not fixed in advance, or if `checks` is not empty.
         """
         self._require_fixed_size()
         return bounds.mu_lower(self.bound_counts, self.confidence)
@@ -206,9 +207,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Certified lower bound on mu of a `claims.GDP` or on rho of a `claims.ZCDP`; else None.
 
         It is the largest parameter that is refuted, or at most 0 if no parameter is refuted. If
-        only the tangent is tested, its slope is kept, and the parameters of a fixed grid are tested
-        in increasing order until one is not refuted. The result exceeds the true parameter only if
-        the test of the next larger grid point made an error.
+        only a tangent is tested, the tangent of the same slope is tested for the parameters of a
+        fixed grid, in increasing order, until one parameter is not refuted. The result exceeds the
+        true parameter only if the first grid point above the true parameter is wrongly refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -228,8 +229,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def point(self) -> tuple[float, float, float] | None:
         """Type I error, type II error, and the least type II error that the claim allows there.
 
-        The two errors are upper limits for the counted event, jointly at `confidence`. None unless
-        the claim is a curve that is tested as a whole, with the bound "clopper_pearson".
+        The two errors are upper limits for the counted event, jointly at `confidence`. The value is
+        None unless the claim is a curve that is tested as a whole (bound "clopper_pearson").
         """
         if not self._tests_curve or self.checks:
             return None
@@ -282,11 +283,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence on the ratio of probabilities that such an audit would refute (power 95 %).
+        """Sentence that states which ratio of probabilities this audit refutes with 95 % power.
 
-        It is about the counted event only, not about events that were not tried. It is empty if the
-        claim was refuted, not given or not tested, and for audits with early stop or pooled
-        coordinates.
+        The sentence is about the counted event only, not about events that were not tried. It is
+        empty if the claim was refuted, not given or not tested, and for audits with early stop or
+        pooled coordinates.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
             return ""
@@ -360,8 +361,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def ceiling(self) -> float:
         """Largest epsilon that the trials can certify, per unit of distance like `epsilon_lower`.
 
-        A perfect event certifies it: one that always happens on one side and never on the other.
-        With early stop, the trials are the largest number that might have been counted.
+        A perfect event, which always happens on one side and never on the other side, certifies
+        this epsilon. With early stop, it is computed for the largest possible number of trials.
         """
         return self._with_perfect_event().epsilon_lower
 
@@ -376,7 +377,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         None if 10^15 trials cannot refute it.
 
-        The event is assumed to be perfect: it always happens on one side and never on the other.
+        The event is assumed to be perfect: it always happens on one side and never on the other
+        side.
         """
         return find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
 
@@ -384,8 +386,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two reasons: all pilot outputs were one value, or the claim is not below the
-        `ceiling`.
+        There are two possible reasons: all pilot outputs had the same value, or the claim is not
+        below the `ceiling`.
         """
         if self.claim is None or self.checks or self._refutes():
             return ""
@@ -423,9 +425,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def exact(self) -> float | None:
-        """Closed form of the loss that the majority vote shows, or None if there is no closed form.
+        """Exact loss of the majority vote on this pair, or None if there is no closed form.
 
-        It is computed in real numbers. It is printed next to the audit's result and does not
+        It is computed in real numbers. It is printed in addition to the audit's result and does not
         replace it.
         """
         if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
@@ -538,7 +540,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return _merge_fields(self, other, "fixed")
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
-        """Merge two audits, and state if the merge was decided after looking at a verdict.
+        """Merge two audits of different trials of the same run.
 
         Args:
             other: an audit that differs in its trials only.

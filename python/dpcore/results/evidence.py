@@ -89,7 +89,7 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
     Args:
         refuted: True or False, or None without a verdict.
         doubts: facts that contradict the independence of the rows. If there are any, no bound
-        holds.
+            holds.
         undecided: reason why the claim was not tested, or "".
     """
     if doubts:
@@ -158,11 +158,11 @@ def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent
 class Finding(Record, word="Finding"):
     """Finding in addition to the event of an audit, with its own counts and bound.
 
-    It is about the code as it runs (its rounding, for example), not about the distribution that the
-    code is meant to have. It does not change the audit's own bound, verdict or exit status. Every
-    textbook sampler of continuous noise has such a finding: the last bits of its floats distinguish
-    the inputs. It matters if raw outputs are released. Rounding the outputs to a coarse grid, or
-    discrete noise, removes it.
+    A finding concerns the code as it runs (its rounding, for example), not the distribution that
+    the code is meant to have. It does not change the audit's own bound, verdict or exit status.
+    Every textbook sampler of continuous noise has such a finding: the last bits of its floats
+    distinguish the inputs. The finding is relevant if raw outputs are released. It disappears if
+    the outputs are rounded to a coarse grid, or if the noise is discrete.
 
     Args:
         event: the counted event.
@@ -565,7 +565,7 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evidence(Result):
-    """Finished audit. Every figure is a property of the four integers in `counts`.
+    """A finished audit. All reported numbers are computed from the four integers in `counts`.
 
     Three words have different meanings. `claim` is the stated epsilon, `epsilon_lower` is certified
     at `confidence`, and `epsilon_hat` is a point estimate, not a bound.
@@ -600,8 +600,8 @@ class Evidence(Result):
         floats: True if that finding counts towards the verdict.
         curve: counts of the event's score at thresholds of the pilot, or None.
         slices: slices of an audit with early stop; otherwise empty.
-        checks: facts that contradict the independence of the draws. If there are any, no bound
-            holds.
+        checks: facts that contradict the independence of the draws. If `checks` is not empty, no
+            bound holds.
         notes: notes for the reader in addition to the figures; no note changes a verdict.
         neighbour: relation of neighbours that the pair was checked against, or empty.
         randomness: source of randomness: "seed" (the seed repeats the outputs), "rounding" (it
@@ -609,8 +609,8 @@ class Evidence(Result):
         runs_on: device and version of torch for a torch mechanism, otherwise empty. They are needed
             to repeat the outputs.
         shape: shape of one output.
-        clean: vectors that the noise is added to, if the mechanism states them. Attacks knew those
-            of the pair.
+        clean: vectors that the noise is added to on x and x', if the mechanism states them. The
+            attacks knew these vectors.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
             declares and not certified. None if the mechanism declares no noise.
         read: part of the pilot's outputs that was read before the event was chosen, or None if the
@@ -630,7 +630,7 @@ class Evidence(Result):
         spent: time and outputs of every step in the last process (not compared); empty for merged
             parts of a run.
         provenance: record of how each merged run was made (not compared).
-        constant: sentence that all pilot outputs on both sides were one value; otherwise empty.
+        constant: sentence if all pilot outputs on both sides had the same value; otherwise empty.
         rounding_won: True if `event` is the floating-point finding, which certifies more than the
             event that the attack chose. That event is then in `floating_point`.
     """

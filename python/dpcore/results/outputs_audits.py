@@ -69,7 +69,7 @@ def _read_share(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
-    """Audit of outputs that were recorded before. Every figure is a property of `evidence`.
+    """Audit of outputs that were recorded before. All numbers are computed from `evidence`.
 
     Attributes:
         names: names of the sources of the outputs on x and on x'.
@@ -87,10 +87,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         pair: the two inputs. If they were not given, `UNKNOWN`, which holds only the names of the
             sides.
         pilot: numbers of rows on x and on x' used to choose the event; they were not counted.
-        doubts: facts in the data that contradict the assumption about the rows. If there are any,
-            no bound holds, and the verdict is "invalid: ...".
-        paired: True if rows i of both sides came from one seed.
-        arranged: True if the caller stated that rows were put in order after the runs were over.
+        doubts: facts in the data that contradict the assumption about the rows. If `doubts` is not
+            empty, no bound holds, and the verdict is "invalid: ...".
+        paired: True if row i of `outputs` and row i of `outputs_prime` came from one seed.
+        arranged: True if the caller stated that the rows were reordered after the runs.
         groups: numbers of groups of rows on x and on x', or None. One row of each group is counted.
         remarks: notes on the choice of the event. They do not make the audit invalid.
         read: part of the pilot's outputs that was read before the event was chosen, or None if the
@@ -104,7 +104,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         provenance: record of how the audit was made (not compared).
         files: files and frames that outputs and labels were read from, with their contents and
             SHA-256 (not compared). Empty for arrays and with `source=False`.
-        constant: sentence that all rows used to choose the event were one value; otherwise empty.
+        constant: sentence if all rows used to choose the event had the same value; otherwise empty.
         floating_point: finding about the last bits of the recorded numbers, counted on the same
             rows, or None. It is not part of the bound and the verdict.
     """
@@ -186,8 +186,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def point(self) -> tuple[float, float, float] | None:
         """Type I error, type II error, and the least type II error that the claim allows there.
 
-        The two errors are upper limits for the counted event, jointly at `confidence`. None unless
-        the claim is a curve that is tested as a whole, with the bound "clopper_pearson".
+        The two errors are upper limits for the counted event, jointly at `confidence`. The value is
+        None unless the claim is a curve that is tested as a whole (bound "clopper_pearson").
         """
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
@@ -292,8 +292,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two reasons: all rows used to choose the event were one value, or the claim is not
-        below the `ceiling`.
+        There are two possible reasons: all rows used to choose the event had the same value, or the
+        claim is not below the `ceiling`.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""

@@ -66,7 +66,7 @@ class Plan(Result, word="dpcore.plan/1"):
             without pilots.
         seed: seed that repeats the pilots, or None without a mechanism.
         curve: the claim if it is a curve; `claim` and `delta` are then its tangent. Otherwise None.
-        seen: True if the pilots themselves show the violation that is planned for.
+        seen: True if the pilots alone already show the violation.
     """
 
     _INSTEAD: ClassVar[str] = "reached (a probability)"
@@ -94,7 +94,8 @@ class Plan(Result, word="dpcore.plan/1"):
         """Compute the probability that an audit of another size refutes the claim.
 
         Args:
-            size: trials per side; for one run, guesses (canaries in proportion).
+            size: trials per side; for one run, the number of guesses, with the number of canaries
+                in proportion.
 
         Returns:
             The probability. With more than 2048 different counts it is a lower limit, too small by

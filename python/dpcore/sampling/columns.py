@@ -59,7 +59,7 @@ _MAX_COMPARED_OUTPUTS: Final = 4096
 _MAX_COMPARED_ENTRIES: Final = 16
 """Largest number of entries of an output for which whole outputs are compared."""
 _MAX_VALUE_SHARE: Final = 0.5
-"""Largest share of different values for which outputs are said to repeat."""
+"""Largest share of distinct values for which outputs count as repeating."""
 
 _MIN_SEED_SHARE: Final = 0.9
 """Least share of different values for which a column of integers is said to hardly repeat."""
@@ -69,7 +69,7 @@ class PilotFacts(NamedTuple):
     """Facts about pilot outputs that are constant.
 
     Args:
-        constant: sentence that all outputs on both sides were one value; otherwise empty.
+        constant: sentence if all outputs on both sides had the same value; otherwise empty.
         is_steady: True if no input had two different outputs.
         notes: sentences on parts without noise, and on sides without a common output.
         seeds: sentences on parts that may be seeds.

@@ -10,8 +10,8 @@ chance:
   mean and the variance over all orders of these rows.
 - *dispersion* (`dispersion_p_value`): variation of the event's hits between sub-blocks.
 
-The short calls come before the first long call. An audit may make as few as three calls per side,
-and an error in every row must be reported at once, not after an hour.
+The short calls are made before the first long call. An audit may consist of only three calls per
+side, and an error in every row must be reported at once, not after an hour.
 
 Error budget: fewer than one audit in a million with independent rows may be called invalid or end
 in an error here.
@@ -406,8 +406,8 @@ def farthest_lag(sums: Sums) -> tuple[int, float] | None:
         sums: sums of `compare_neighbours`, added up over calls.
 
     Returns:
-        The lag, and the number of standard deviations by which rows are more alike than independent
-        rows (less, if negative). None if no lag exceeds its threshold.
+        The lag, and the number of standard deviations by which rows are more similar than
+        independent rows (less similar if negative). None if no lag exceeds its threshold.
     """
     sigmas = lag_deviations(sums)
     beyond = np.abs(sigmas) / _LAG_THRESHOLDS
@@ -626,7 +626,7 @@ def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[in
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
-    """List contradictions to the assumption that an audit's rows are independent and alike.
+    """List contradictions to the assumption that an audit's rows are independent and equal in law.
 
     Args:
         sides: on x and on x', the evidence for each counted event.
@@ -696,15 +696,16 @@ def probe_calls(
         trials: number of trials of the audit.
         block: number of rows in a call of the audit; the short calls have at most this number.
         way_to_draw: advice on drawing rows, see `Calls`.
-        seeded_by: source of the randomness, for a mechanism whose calls may all be equal. Defaults
-            to no check of this here; the blocks of the audit are checked later.
+        seeded_by: source of the randomness, for a mechanism whose calls may all be equal. By
+            default this is not checked here, because the blocks of the audit are checked later.
 
     Returns:
         Evidence against independence, one sentence for each contradiction.
 
     Raises:
         ValueError: if all rows of a call have one value, and all rows of another call have another
-            value. With `seeded_by`, also if all calls on one side have the same rows, which vary.
+            value. With `seeded_by`, also if all calls on one side return the same rows, although
+            the rows of a call differ.
     """
     if block < 2:
         return ()

@@ -37,7 +37,7 @@ _TASKS_PER_WORKER: Final = 2
 _MAX_WAIT_SECONDS: Final = 0.2
 """Time after which the waiting process checks for other work."""
 _SMALL_BYTES: Final = 2**16
-"""Size in bytes up to which an object travels with every task, because naming it costs as much."""
+"""Size in bytes up to which an object is sent with every task, because naming it costs as much."""
 _MAX_KNOWN_PARTS: Final = 8
 """Number of objects that a worker keeps for later tasks."""
 _SECONDS_BETWEEN_WORKER_COUNTS: Final = 1.0

@@ -249,7 +249,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
     def _nearest(self, x: Floats) -> Floats:
         """Return the nearest member in L2: the smallest entry becomes 0, the largest becomes 1."""
         nearest: Floats = np.clip(x, 0.0, 1.0)
-        # In a constant row both would be the same place. Any two places are equally good there.
+        # In a constant row, both places would be the same. Any two places are equally good there.
         top = int(np.argmax(x)) if x.min() < x.max() else self.dim - 1
         nearest[int(np.argmin(x))], nearest[top] = 0.0, 1.0
         return nearest

@@ -401,7 +401,8 @@ def members_of(domain: Domain) -> Any:
     """Return a hypothesis strategy for the members of a domain, which shrinks to simple members.
 
     Args:
-        domain: a set of this package, or any domain with `draw`. Without `clip` it shrinks poorly.
+        domain: a set of this package, or any domain with `draw`. Without `clip`, counterexamples
+            are simplified less.
 
     Returns:
         A strategy.

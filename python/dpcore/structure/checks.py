@@ -251,7 +251,7 @@ def off_centre(sample: Seen) -> CheckOutcome:
     """Check for noise that is more often above the clean vector than below, or the reverse."""
     noises = sample.noises()
     d = noises[0].shape[1]
-    # Noise off to different sides at different inputs means that x is not the clean vector.
+    # If the noise is off-centre to different sides at different inputs, x is not the clean vector.
     sides = np.stack([_sign_p_values(noise) for noise in noises])
     p = float(min(sides.max(axis=0).min() * 2 * (d + 1), 1.0))
     share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
@@ -277,7 +277,8 @@ def check_atom(sample: Seen) -> CheckOutcome:
     chance = np.maximum(
         8.0 / n, np.minimum(1.0, 4.0 * sample.step / np.maximum(sample.spread, 1e-300))
     )
-    # 0 is always tested. Testing the most frequent value costs a factor, as the draws chose it.
+    # 0 is always tested. The p-value gets a factor, because the same draws chose the most frequent
+    # value.
     for values, price in ((np.zeros(d), 1), (modes, n)):
         hits = (noises[0] == values).sum(axis=0)
         for column in np.flatnonzero(mixed & (hits > 2)):

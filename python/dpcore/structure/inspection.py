@@ -69,12 +69,12 @@ def fork_reuse(
 ) -> Check:
     """Check if noise is repeated after a fork, in parent and child or in two children.
 
-    `os.fork` copies the state of every generator in memory: generators of modules, numpy's global
-    one and torch's. Python's `random` module is seeded again in a child, but other `random.Random`
-    instances are not. Forked workers then add the same noise to different people's data, and a
-    subtraction removes it. The mechanism is called once before the fork, so that generators made on
-    first use exist. It is then called in every child, and last in the parent. In the children,
-    torch runs on one thread.
+    `os.fork` copies the state of every generator in memory: generators of modules and the global
+    generators of numpy and torch. Python's `random` module is seeded again in a child, but other
+    `random.Random` instances are not. Forked workers then add the same noise to different people's
+    data, and a subtraction removes it. The mechanism is called once before the fork, so that
+    generators made on first use exist. It is then called in every child, and last in the parent. In
+    the children, torch runs on one thread.
 
     A mechanism that draws from the given `rng` cannot repeat its noise here, because parent and
     children get generators with different seeds. The code that forks must provide such generators.
@@ -390,14 +390,13 @@ def inspect(
             outputs, for example after a clip, `grid` and `range` measure from a centre estimated
             from the outputs: x cut off at a wall, or 0 at the input 0.
         others: inputs to compare with. By default, 2 x, 0 and two shifts of x by ten times the
-            noise are used. Those that the mechanism does not accept are left out.
+            noise are used. Inputs that the mechanism does not accept are left out.
         skip: names of checks to leave out.
         false_alarm: upper bound on the probability of any flag without a fault.
 
     Returns:
         The `Inspection`: ``str`` gives a table, ``flagged`` the names of flagged checks, and
-        ``passed`` is True if there are none.
-        The `Inspection`: ``str`` is a table, ``flagged`` the names, ``passed`` True without any.
+        ``passed`` is True if no check is flagged.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or outputs are not real numbers.

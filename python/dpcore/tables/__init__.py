@@ -1,1 +1,1 @@
-"""The exact audit of a mechanism with finitely many inputs and outputs, from its table."""
+"""Exact audit of a mechanism with finitely many inputs and outputs, from its probability table."""

@@ -150,7 +150,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self.remarks
 
     def delta(self, epsilon: float) -> float:
-        """Compute the least delta for which every pair of neighbours keeps epsilon x distance.
+        """Compute the least delta for which all neighbours satisfy (epsilon x distance, delta)-DP.
 
         It is the largest hockey-stick divergence. For a pair this is the sum over the outputs y of
         max(0, P(y|x) - e^(epsilon distance) P(y|x')).

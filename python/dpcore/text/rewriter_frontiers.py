@@ -60,7 +60,7 @@ class RewriterRow(Record, word="RewriterRow"):
         perplexity: perplexity of the rewritten test texts under the public model. It is None
             without such a model, or if no word of the texts can be predicted.
         linkages: linkage of the rewritten test texts to all original test texts, first by the
-        method "words".
+            method "words".
         empty: number of texts that are empty after rewriting.
     """
 

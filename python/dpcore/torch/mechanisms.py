@@ -51,7 +51,7 @@ class EncoderMechanism:
         name: name in reports.
         claim: claimed epsilon. Defaults to no claim.
         delta: delta of the claim.
-        probe: texts that are in a batch with those of an audit.
+        probe: texts that share a batch with the texts of an audit.
         rounding: largest distance of two vectors, relative to their norm, that counts as rounding.
             Defaults to 1e-5, or to .05 for bfloat16 and float16.
     """

@@ -203,7 +203,7 @@ def record_calls(
             places = [k for k, now in enumerate(after) if not are_equal(before[k], now)]
             call.written = {place: copy_value(after[place]) for place in places}
         call.outputs = copy_value(outputs)
-        # Only now: a call that raises an error that its parent catches cannot be replayed.
+        # The call is recorded only now, because a call that raised an error cannot be replayed.
         stack[-1].children.append(call)
         return outputs
 

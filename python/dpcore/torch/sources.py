@@ -88,7 +88,8 @@ class Rows(torch.nn.Module):
         """Find the main input and its first row."""
         super().__init__()
         self.module, self.training = call.module, call.module.training
-        # In a list, because torch would otherwise register the modules as parts of this one.
+        # The modules are in a list, because torch would otherwise register them as parts of this
+        # module.
         self._held: Any = [call, key, kinds]
         self._varying = varying
         if place is None:

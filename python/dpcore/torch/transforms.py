@@ -49,8 +49,8 @@ class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
     Rows lie along the last dimension. Norms are computed in float64 after rounding to the dtype of
-    x. No row that is moved is outside afterwards, and clipping twice has no further effect. A zero
-    row is a member of the ball.
+    x. A moved row is never outside afterwards, and a second clip has no effect. A zero row is a
+    member of the ball.
 
     With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``: the ball lies around
     c. Rows are returned relative to c, because the addition of c could round a row out of `range`.

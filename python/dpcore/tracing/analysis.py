@@ -42,7 +42,7 @@ class DrawTrace:
         order: 1 for the pair as given, -1 if the other order costs more.
         partings: places where the two runs differ.
         untraceable: reason why the draw cannot be used, or "".
-        unkept: reason why no move keeps all comparisons, or "".
+        unkept: reason why no move leaves all comparisons unchanged, or "".
         differing: path of the first output that differs in the replay, or None.
         checked: True if the plain run on x' gave the output of x.
         solved: True if the move was found by plain runs.
@@ -129,7 +129,7 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
 
 
 def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return why a plain run on x does not repeat the recorded output; "" if it does."""
+    """Return the reason why a plain run on x does not repeat the recorded output, or ""."""
     plain = function.make_run("plain", draw.number, reference=draw.recorded.run)
     try:
         again = function.run(0, plain)
@@ -144,7 +144,7 @@ def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
 
 
 def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
-    """Return why steps have different inputs in two runs on x (unseen randomness), or ""."""
+    """Return the reason why steps have different inputs in two runs on x, or ""."""
     for step, twin in zip(first.steps, second.steps, strict=False):
         first_inputs, inputs = (dict(iterate_leaves(part.inputs)) for part in (step, twin))
         if find_difference(first_inputs, inputs, RUN_TOLERANCE) is not None:
@@ -173,7 +173,7 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
 
 
 def mark_used(draw: DrawTrace) -> Flags:
-    """Return which draws enter a value that is read, compared or returned, on either side."""
+    """Return a mask of the draws that enter a value that is read, compared or returned."""
     runs = [output.run for output in (draw.recorded, draw.replayed) if output is not None]
     used = np.zeros(max(run.size for run in runs) + 1, bool)
     for run in runs:
@@ -227,7 +227,7 @@ def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOu
 
 
 def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return why the plain run on x' does not give the output of x; "" if it does."""
+    """Return the reason why the plain run on x' does not give the output of x, or ""."""
     path = _find_moved_difference(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
@@ -235,7 +235,7 @@ def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
 
 
 def _find_moved_difference(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
-    """Return where a plain run on x' with moved noise differs from the output of x, or None."""
+    """Return the path at which a plain run on x' with moved noise differs from x, or None."""
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return _find_run_difference(function, draw, run)
 
@@ -356,7 +356,7 @@ def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) ->
 
 
 def _mark_kept(draw: DrawTrace) -> Flags:
-    """Return which draws enter a value that is read or returned, and not only compared."""
+    """Return a mask of the draws that enter a value that is read or returned, not only compared."""
     assert draw.move is not None
     kept = np.zeros(draw.move.shift.size, bool)
     for _, use, _ in draw.rows.spans if draw.rows is not None else ():

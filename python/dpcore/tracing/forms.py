@@ -86,7 +86,8 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self, run: Any, value: Any, plain: Any, ids: Array, weights: Array, meeting: Place | None
     ) -> None:
         self._run, self._meeting = run, meeting
-        # An earlier traced number that met data, its sign, and the data that were added later.
+        # An earlier traced number with data and noise, its sign, and the data that were added
+        # later.
         self._source: tuple[NoisyValue, int, Array] | None = None
         self.entry_meetings: tuple[Place | None, ...] = ()
         self._value, self._plain = np.asarray(value), np.asarray(plain)
@@ -112,9 +113,10 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     def read(self, op: str) -> Array:
         """Record a reading, and return the value as a plain array.
 
-        A run may read the earlier number that met data first, instead of its sum with other data.
+        A run may read the earlier number with noise instead of its sum with other data.
 
-        The value is frozen from then on. Both runs have the same value, and so no noise is left.
+        The value is frozen from then on. Both runs have the same value, so the value contains no
+        noise.
         """
         if self._ids.shape[0] == 0:
             return self._value
@@ -469,7 +471,7 @@ def _read_plain(value: Any) -> Array | None:
 
 
 def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
-    """Return True if a run reads each number that met data before a factor changes it."""
+    """Return True if a run reads each number with data and noise before a factor changes it."""
     mode = noisy._run.reads_sources
     if not mode or noisy._meeting is None or not len(noisy._ids):
         return False
@@ -494,7 +496,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         left: an operand.
         right: the other operand.
         sign: 1 or -1.
-        keeps: True to keep the form of a number that has already met data.
+        keeps: True to keep the form of a number to which data were already added.
     """
     operator = np.add if sign == 1 else np.subtract
     noisy, other = left if is_noisy(left) else right, None

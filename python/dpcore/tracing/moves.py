@@ -284,7 +284,7 @@ def _move_alone(
 
 
 def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
-    """Return which rows fail; the residual is the right side minus the left side."""
+    """Return a mask of the rows that fail; the residual is the right side minus the left side."""
     equal = (senses == 0) & (np.abs(residual) > tolerance)
     more, less = (senses == 1) & (residual > tolerance), (senses == -1) & (residual < -tolerance)
     return np.asarray(equal | more | less)

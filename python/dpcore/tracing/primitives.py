@@ -19,9 +19,9 @@ def primitive(
     value: int = 0,
     declared: float | None = None,
 ) -> Callable[[_Function], _Function]:
-    """Declare a noisy function as one step of a trace: its output is frozen, its loss is computed.
+    """Declare a noisy function as one step of a trace, with a formula for its loss.
 
-    Outside of a trace the function is unchanged.
+    In a trace, its output on x' is the output on x. Outside of a trace the function is unchanged.
 
     Args:
         loss: function from the values on x and x' to the loss in nats, or to a pair of their

@@ -25,7 +25,7 @@ from .places import Place, find_place
 Array = npt.NDArray[Any]
 Mode = Literal["record", "replay", "plain"]
 EarlyReading = Literal["", "arrays", "all"]
-"""The kinds of factors for which a run reads a number that met data before the product."""
+"""Kinds of factors before which a run reads a number that contains data and noise."""
 Kind = Literal["two-sided", "upwards", "gaussian"]
 
 _MIN_DRAW_LIMIT: Final = 1_000
@@ -198,9 +198,9 @@ class TracedRun:
     Args:
         mode: "record", "replay" or "plain".
         seed: words of the seed of the noise, the same for all runs with the same noise.
-        serial: a number of its own, for randomness that no run repeats.
+        serial: separate number, for randomness that no run repeats.
         reference: the recorded run whose noise is taken. Defaults to fresh noise.
-        move: what is added to the noise of the reference, one number per draw.
+        move: values that are added to the noise of the reference, one number per draw.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class TracedRun:
     def _match_draw(
         self, law: NoiseLaw, shape: tuple[int, ...], parameter: Any, place: Place, number: int
     ) -> NoiseDraw | None:
-        """Return the draw of x that this one repeats, and note how the two differ."""
+        """Return the draw of x that this draw repeats, and record their differences."""
         if self.reference is None:
             return None
         start, size = self._next_start(), int(np.prod(shape))
@@ -404,14 +404,14 @@ class TracedRun:
         find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
         settings: Mapping[str, float] | None = None,
     ) -> Any:
-        """Take a call as one step: the output is frozen, the loss follows from the two inputs.
+        """Record a call as one step: its output is kept, and its loss follows from the two inputs.
 
         Args:
             name: what reports call the step.
-            inputs: what the output's law depends on.
+            inputs: values on which the output's law depends.
             call: the function that computes the output.
             find_loss: the function from the inputs on x and x' to their distance and the loss.
-            declared: the greatest distance that the step is made for. Defaults to any.
+            declared: the largest distance for which the step is made. Defaults to any.
             find_shown_loss: the function from both inputs and the output to the loss that this
                 output shows. Defaults to the loss.
             settings: numbers of the step by name, which must be the same on x and x'.

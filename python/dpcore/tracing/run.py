@@ -62,10 +62,10 @@ def trace(
     """Compute which line of a function loses how much privacy on one pair, from a few runs.
 
     The noise is followed from its draw. It may come from the generator that the function receives,
-    from `numpy.random` or from `random`. The runs on x and x' take the same noise. The loss is the
-    cost of the cheapest move of the noise for which both runs give the same output. A plain run
-    checks this move. The loss is computed for this pair and is not certified; `dpcore.audit`
-    certifies.
+    from `numpy.random` or from `random`. The runs on x and x' use the same noise. A move is a
+    change of the noise on x' after which both runs give the same output. The loss is the cost of
+    the cheapest move, and a plain run checks this move. The loss is computed for this pair and is
+    not certified; `dpcore.audit` certifies a bound.
 
     Args:
         f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or an
@@ -359,7 +359,7 @@ class _TraceCourse:
         )
 
     def _describe_cover(self) -> str:
-        """Return which noise the loss covers, with the first reason if it is not every noise."""
+        """Describe the noise that the loss covers, with the reason if it is not every noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
             reason = self._find_gap(draw)

@@ -89,7 +89,8 @@ class OpacusStep:
             `(n,)`.
         gradients: gradients of n records, in place of `losses`, shape `(n, P)` with the P weights
             of the optimizer in its order. Records are then row numbers, `range(n)`. Large rows of
-            opposite sign can show faults that natural records do not. Not for ghost clipping.
+            opposite sign can show faults that natural records do not. They are not available for
+            ghost clipping.
 
     Raises:
         ModuleNotFoundError: if opacus is not installed.
@@ -508,10 +509,10 @@ def audit_step(
     sampling is GDP with mu = 1/sigma. This is the claim. A training of many steps with sampling may
     satisfy a smaller claim, which this audit does not test.
 
-    The audit reads the sum in a small number of columns, chosen before any counting. The first is
-    the projection on the line between the clean sums, which is sufficient for isotropic noise.
-    Other columns show faults that the line hides: each tensor's part of the line, the coordinates
-    with the largest differences, and differences of two coordinates.
+    The audit reduces the sum to a small number of columns, chosen before any counting. The first
+    column is the projection on the line between the clean sums, which is sufficient for isotropic
+    noise. Other columns detect faults that the projection does not show: each tensor's part of the
+    line, the coordinates with the largest differences, and differences of two coordinates.
 
     Args:
         step: an `OpacusStep`, or a function `(records, rng) -> sum`. It draws from the numpy
@@ -523,8 +524,8 @@ def audit_step(
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
         clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping,
             the norm of the list of norms.
-        left_out: index of the record that x' lacks. Defaults to the record that changes the clean
-            sum most.
+        left_out: index of the record that x' does not contain. Defaults to the record that changes
+            the clean sum most.
         trials: counted draws per side; a further eighth, at least 1,024, chooses the event.
         rng: seed of all draws: None, a seed, or a numpy Generator.
 

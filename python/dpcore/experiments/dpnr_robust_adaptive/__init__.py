@@ -1,4 +1,4 @@
-"""Does training noise help a text classifier under noise, and does varying noise help?
+"""Test of training noise, fixed and varying, for a text classifier under noise.
 
 This repeats a study of DPNR: the mean over words and word pairs, min-max scaling, Laplace noise,
 and a linear classifier. Training uses no noise, the noise of the test ("robust"), or varying noise

@@ -1,4 +1,4 @@
-"""Mechanisms of released packages of differential privacy, audited as their users call them."""
+"""Audits of mechanisms in released packages of differential privacy, called as users call them."""
 
 from .experiment import NAME, Config, Result, run
 from .rows import Row

@@ -1,7 +1,7 @@
-"""The cases of the field: mechanisms of released packages, each with the claim of its authors.
+"""Cases of the experiment: mechanisms of released packages, each with the claim of its authors.
 
-A case only describes: its package is imported when its mechanism is built, in a process of its own.
-The facts (claim, place of the claim, true loss, cause) were established for the version it names.
+A case is only a description. Its package is imported in a separate process when the mechanism is
+built. The facts (claim, place of the claim, true loss, cause) hold for the version in the case.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from ...errors import choice, invalid
 from ...report.shown import Shown
 
 Reading = Literal["claim", "known misuse", "relation unclear", "release unclear", "source only"]
-"""What a refutation of a case means.
+"""Meaning of a refutation of a case.
 
-A "claim" is violated by it. The other four state why a refutation is not a violation: the arguments
-are a known misuse; the package does not state which inputs are neighbours; it does not state what
-is released; or the source shows the fault, and the audit does not.
+"claim": the claim is violated. The other four values state why a refutation is not a violation.
+"known misuse": the arguments are a known misuse. "relation unclear" and "release unclear": the
+package does not state which inputs are neighbours, or which values are released. "source only": the
+fault is visible in the source, and the audit does not show it.
 """
 
 ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -33,7 +34,7 @@ ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
     "nprr": ("nprr",),
     "tmlt": ("tmlt-core",),
 }  # fmt: skip
-"""Environments in which packages can be installed together, and their packages."""
+"""Environments, each with the packages that can be installed in it together."""
 
 PACKAGES: Final = tuple(name for names in ENVIRONMENTS.values() for name in names)
 """Names of the packages on the index, in the order of the table."""
@@ -48,25 +49,25 @@ class Case(Shown):
 
     Args:
         package: name of the package on the index.
-        version: version for which the facts below were established.
+        version: version of the package for which the facts below hold.
         name: the call, with its parameters.
-        build: returns the mechanism: an object that `dpcore.audit` takes, `(x, size, rng)`, or a
-            function of one input that returns one output.
+        build: function that returns the mechanism: an object that `dpcore.audit` accepts, a
+            function `(x, size, rng)`, or a function of one input that returns one output.
         pair: two inputs that are neighbours under the relation.
         claim: the epsilon that the package claims for this call.
         delta: the delta of the claim.
         relation: the neighbouring relation, in words.
-        stated: the place where the package states claim and relation.
-        release: what the user of the package releases.
+        stated: place where the package states the claim and the relation.
+        release: values that a user of the package releases.
         trials: draws per side.
         true_loss: the loss on this pair, computed without dpcore, or None if it is not known.
         cause: the reason for a violation, in one sentence, with file and line.
-        reading: what a refutation means.
+        reading: meaning of a refutation.
         disclosure: address of a public issue or fix, or "reported YYYY-MM-DD".
-        fixed: version in which the fault is mended, or "".
+        fixed: version in which the fault is corrected, or "".
         reply: the maintainers' reply in one sentence, or "".
-        alteration: what was changed in the package so that it runs, or "".
-        attack: returns the attack, or None for the default.
+        alteration: change that was necessary to run the package, or "".
+        attack: function that returns the attack, or None for the default.
         seconds: time limit of the case.
         slow: True for a case that runs with `slow` only.
     """
@@ -94,7 +95,7 @@ class Case(Shown):
     slow: bool = False
 
     def __post_init__(self) -> None:
-        """Check the fields that are chosen from a list, and that a claim says where it is made."""
+        """Check the fields with a list of values, and that the sources of the claim are given."""
         choice("package", self.package, PACKAGES)
         choice("reading", self.reading, get_args(Reading))
         for name in ("version", "name", "relation", "stated"):
@@ -103,7 +104,7 @@ class Case(Shown):
 
 
 def import_attribute(path: str) -> Any:
-    """Import a dotted path of a module and return it, or the attribute after a colon.
+    """Import a module by its dotted path and return it, or the attribute after the colon.
 
     Example:
         >>> import_attribute("math:sqrt")(4.0)
@@ -121,7 +122,7 @@ def list_cases(package: str, *, slow: bool = False) -> tuple[Case, ...]:
 
     Args:
         package: one of `PACKAGES`.
-        slow: True for the slow cases, too.
+        slow: True includes the slow cases.
 
     Returns:
         The cases, in the order of their file.

@@ -1,4 +1,4 @@
-"""The experiment on released packages: its options, its run, table and picture."""
+"""Experiment on released packages: its options, run, table and picture."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Config(SeededSettings):
 
     Args:
         trials: largest number of draws per side; most cases have fewer.
-        seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        packages: names of packages on the index. Defaults to all of them.
-        data: folder with `records` and `environments`. Defaults to that of a checkout.
-        slow: True for the slow cases, too (SQL, k-means, Bingham).
-        quick: True for the fast packages only, unless packages are named.
+        seed: int in [0, 2**63), from which a separate seed for every audit is derived.
+        packages: names of packages on the index. Defaults to all packages.
+        data: folder with `records` and `environments`. Defaults to the folder in a checkout.
+        slow: True includes the slow cases (SQL, k-means, Bingham).
+        quick: True selects only the fast packages, unless `packages` is given.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -64,7 +64,7 @@ def read_records(folder: Path) -> tuple[Row, ...]:
     """Read the rows of all records in a folder, in the order of the packages.
 
     Args:
-        folder: holds a file for each package and version; it may be missing.
+        folder: folder with one file for each package and version; it may be missing.
 
     Raises:
         ValueError: if a file has another format.
@@ -80,18 +80,19 @@ def read_records(folder: Path) -> tuple[Row, ...]:
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit the cases of each package in a process of its own.
+    """Audit the cases of each package in a separate process.
 
     Args:
-        config: what to audit, and how long.
-        threads: not used: each package has one process at a time.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        config: options of the experiment.
+        threads: not used, because each package has one process at a time.
+        progress: True shows a progress bar. Defaults to a bar for long work on a terminal or in a
+            notebook.
 
     Returns:
-        The result: the rows that were counted, and those of the records.
+        The result: the rows counted in this run, and the rows of the records.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first package is done.
+        KeyboardInterrupt: on Ctrl-C before the first package is finished.
 
     Example:
         >>> result = run(Config(trials=2000, packages=("numpy",)))
@@ -114,12 +115,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The rows of the field: counted in this run, and recorded earlier.
+    """Rows of the experiment: counted in this run, and recorded earlier.
 
     Args:
         config: the options of the run.
-        rows: one for each case of the packages.
-        recorded: rows of the records, also of packages that are not installed.
+        rows: one row for each case of the packages.
+        recorded: rows of the records, including packages that are not installed.
     """
 
     rows: tuple[Row, ...]
@@ -127,7 +128,7 @@ class Result(Tabled[Config]):
 
     @property
     def shown(self) -> tuple[Row, ...]:
-        """Rows of the table: those counted, and recorded ones that this run could not count."""
+        """Rows of the table: counted rows, and recorded rows that this run could not count."""
         counted = {_row_key(row) for row in self.rows if not row.failure}
         recorded = {_row_key(row) for row in self.recorded}
         fresh = [row for row in self.rows if not row.failure or _row_key(row) not in recorded]
@@ -137,7 +138,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Rows whose verdict in this run is not that of the record, in words."""
+        """Descriptions of rows whose verdict in this run differs from the record."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"
@@ -177,7 +178,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds against claims, a panel for each package.
+        """Draw certified bounds against claims, with a panel for each package.
 
         Returns:
             A matplotlib figure.
@@ -186,11 +187,11 @@ class Result(Tabled[Config]):
 
 
 def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
-    """Draw certified bounds against claims, a panel for each package.
+    """Draw certified bounds against claims, with a panel for each package.
 
     Args:
-        rows: at least one with an audit.
-        ax: None, a figure or axes, as `plot` takes it.
+        rows: rows of the table, at least one of them with an audit.
+        ax: None, a figure or axes, as in `plot`.
     """
     counted = [row for row in rows if row.certified is not None and row.claim > 0]
     packages = [name for name in PACKAGES if any(row.package == name for row in counted)]
@@ -223,7 +224,7 @@ def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
 
 
 _SMALLEST_EPSILON: Final = 0.01
-"""Lower end of both axes: smaller bounds are drawn there."""
+"""Lower end of both axes; smaller bounds are drawn at this value."""
 
 
 def _ends_of(row: Row) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Processes that audit packages, one for each, with a time limit for each case."""
+"""Processes that audit packages, one process per package, with a time limit for each case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_python(package: str, environments: Path | None) -> str:
         environments: folder with the environments, or None.
 
     Returns:
-        The path of the environment's Python, or that of this process if there is no such folder.
+        The path of the environment's Python, or of the current Python if there is no such folder.
     """
     name = next(name for name, names in ENVIRONMENTS.items() if package in names)
     if environments is not None:
@@ -43,16 +43,16 @@ def find_python(package: str, environments: Path | None) -> str:
 def audit_package(
     package: str, seed: int, trials: int | None, slow: bool, environments: Path | None
 ) -> tuple[Row, ...]:
-    """Audit the cases of a package in a process of its own.
+    """Audit the cases of a package in a separate process.
 
-    A case that ends the process, or that exceeds its time limit, has a row that states it. The
-    cases after it run in a new process.
+    If a case ends the process or exceeds its time limit, its row states this failure. The following
+    cases run in a new process.
 
     Args:
         package: name of the package on the index.
         seed: seed of the experiment.
-        trials: largest number of draws per side, or None for that of each case.
-        slow: True for the slow cases, too.
+        trials: largest number of draws per side. Defaults to the number of each case.
+        slow: True includes the slow cases.
         environments: folder with the environments, or None.
 
     Returns:
@@ -121,7 +121,7 @@ def _read_limit(path: Path) -> float:
 
 
 def _end_process(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started, such as a Java machine."""
+    """End a process and the processes that it started, such as a Java machine."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

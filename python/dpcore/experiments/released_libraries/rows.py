@@ -1,4 +1,4 @@
-"""The row of a case: what its audit counted, and what may be said about it in public."""
+"""Row of a case: the counts of its audit, and the test whether it may be published."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRICT: Final = 0.999
 """Confidence at which both seeds must refute a claim before a row is called a violation."""
 
 _EMBARGO: Final = datetime.timedelta(days=90)
-"""Time after a dated report, from which on a violation may be published."""
+"""Time after a dated report after which a violation may be published."""
 
 NOT_REFUTED, VIOLATION = "not refuted", "violation"
 
@@ -32,26 +32,28 @@ class Row(Shown):
         delta: the delta of the claim.
         relation: the neighbouring relation, in words.
         stated: the place where the package states claim and relation.
-        release: what is released.
+        release: values that are released.
         pair: the two inputs, in words.
-        reading: what a refutation means.
+        reading: meaning of a refutation.
         true_loss: the loss on this pair, or None if it is not known.
         cause: the reason for a violation, with file and line.
         disclosure: address of a public issue or fix, or "reported YYYY-MM-DD".
-        fixed: version in which the fault is mended.
+        fixed: version in which the fault is corrected.
         reply: the maintainers' reply.
-        alteration: what was changed in the package so that it runs.
-        failure: why there is no audit, or "".
+        alteration: change that was necessary to run the package.
+        failure: reason if there is no audit, or "".
         certified: lower bound on epsilon, 95 % confidence.
-        strict: bounds of both seeds, 99.9 % confidence; empty if the first did not refute.
+        strict: bounds of both seeds, 99.9 % confidence; empty if the first seed does not refute the
+            claim.
         event: the event that was counted, in words.
         hits: outputs in the event, on x and on x'.
         trials: draws per side.
-        rounding: bound of the event that reads the last bits, or None if the pilot has none.
+        rounding: bound of the event that uses the last bits, or None if the pilot found no such
+            event.
         draw_seconds: time of one draw.
         traced: outcome of `dpcore.trace`.
-        traced_line: the line that loses the most.
-        traced_loss: loss that was computed, or None.
+        traced_line: line with the largest loss.
+        traced_loss: the computed loss, or None.
         python: version of Python.
         numpy: version of numpy.
         dpcore: version of dpcore.
@@ -114,9 +116,10 @@ class Row(Shown):
         return None if self.certified is None or not self.claim else self.certified / self.claim
 
     def is_publishable(self, today: datetime.date) -> bool:
-        """Return True unless the row names a fault that is not public yet.
+        """Return True unless the row describes a fault that is not public yet.
 
-        A fault is public with the address of an issue or a fix, or 90 days after a dated report.
+        A fault is public if the row has the address of an issue or a fix, and 90 days after a dated
+        report.
 
         Args:
             today: the day on which the page is built.
@@ -142,11 +145,11 @@ class Row(Shown):
 
 
 def make_row(case: Case, **values: Any) -> Row:
-    """Make the row of a case: its facts, and what was counted.
+    """Make the row of a case from its facts and the counted values.
 
     Args:
         case: the case.
-        **values: further fields of the row, or others in place of those of the case.
+        **values: further fields of the row, which may replace fields of the case.
     """
     own = {field.name for field in fields(Row)} & {field.name for field in fields(Case)}
     facts = {name: getattr(case, name) for name in own - {"pair", "trials"}}
@@ -154,13 +157,13 @@ def make_row(case: Case, **values: Any) -> Row:
 
 
 def read_row(record: dict[str, Any]) -> Row:
-    """Make the row that `Row.to_dict` wrote.
+    """Make a row from the data of `Row.to_dict`.
 
     Args:
         record: plain data of a row.
 
     Raises:
-        ValueError: if a field is missing, or the verdict is not that of the fields.
+        ValueError: if a field is missing, or the verdict does not agree with the fields.
     """
     values = {field.name: record[field.name] for field in fields(Row) if field.name in record}
     lists = {name: tuple(map(_read_number, values.get(name, ()))) for name in ("strict", "hits")}

@@ -1,4 +1,4 @@
-"""The process that audits the cases of one package: `python -m` this file, started by `processes`.
+"""Process that audits the cases of one package; `processes` starts it by `python -m`.
 
 It writes a line of JSON to a file before and after each case. If the package ends the process, the
 lines show which case was running.
@@ -38,9 +38,9 @@ def main(package: str, path: str, options: dict[str, Any]) -> None:
 
     Args:
         package: name of the package on the index.
-        path: file that the lines are appended to.
-        options: `seed`, `trials` (a cap on those of each case, or None), `slow`, and `done`, the
-            names of the cases that need not be audited.
+        path: file to which the lines are appended.
+        options: `seed`, `trials` (largest number of draws per side, or None), `slow`, and `done`,
+            the names of the cases that are already audited.
     """
     with Path(path).open("a", encoding="utf-8") as file:
         for case in list_cases(package, slow=options["slow"]):
@@ -58,7 +58,7 @@ def _write_line(file: Any, record: dict[str, Any]) -> None:
 
 
 def describe_machine(package: str) -> dict[str, str]:
-    """Return the versions and the machine that a row is counted with.
+    """Return the versions and the machine with which a row is counted.
 
     Args:
         package: name of the package on the index.
@@ -82,12 +82,12 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
     if not machine["version"]:
         return make_row(case, **machine | {"failure": "not installed"})
     if machine["version"] != case.version:
-        # Facts of one version need not hold for another.
+        # The facts of one version may not hold for another version.
         machine |= {"cause": "", "disclosure": "", "fixed": "", "reply": ""}
     try:
         mechanism = _build_mechanism(case)
         values = _measure_case(case, mechanism, options)
-    # A package may raise anything, also what derives from SystemExit; its row states it.
+    # A package may raise any exception, also one derived from SystemExit; the row states it.
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -146,10 +146,10 @@ def _bound_strictly(report: Audit) -> float:
 
 
 def _trace_case(case: Case) -> dict[str, Any]:
-    """Follow the noise of a case, where `dpcore.trace` can."""
+    """Trace the noise of a case, if `dpcore.trace` can trace it."""
     try:
         report = trace(case.build(), case.pair, claim=case.claim or None, delta=case.delta, rng=1)
-    # What a package raises under the tracer is no fault of the package.
+    # An exception under the tracer is not a fault of the package.
     except Exception as error:
         return {"traced": f"not traceable ({type(error).__name__})"}
     step = max(report.steps, key=lambda step: step.loss, default=None)

@@ -447,8 +447,8 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     per round.
 
     For 50 values or more, the attackers are ridge classification, the 15 nearest neighbours and the
-    nearest mean of a value. Only these take a few seconds for 1,000 values. For a number, the
-    attackers are ridge regression, nearest neighbours and trees.
+    nearest mean of a value. They take only a few seconds for 1,000 values; other attackers take far
+    longer. For a number, the attackers are ridge regression, nearest neighbours and trees.
 
     Args:
         rows: number of training texts.

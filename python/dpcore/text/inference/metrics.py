@@ -72,7 +72,7 @@ def answers_of(scores: Vectors, threshold: float | None) -> Ints:
 
 
 def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
-    """Find the threshold that maximises a measure, the same for all attributes; ties: the middle.
+    """Find the best threshold for a measure, one for all attributes; in a tie, the middle.
 
     The threshold lies between two scores. Minus infinity predicts 1 for every text, and infinity
     predicts 0.

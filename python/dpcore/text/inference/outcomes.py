@@ -88,8 +88,8 @@ class Scores(Record, word="Scores"):
         balanced_accuracy: mean of the accuracies on the texts with each value.
         found: true-positive rate at the threshold with 1 % false positives on validation.
         wrong: false-positive rate at that threshold.
-        found_alone: share of the positive texts above all negative texts of validation.
-        wrong_alone: share of the negative texts above all negative texts of validation.
+        found_alone: share of the positive texts with scores above all negative texts of validation.
+        wrong_alone: share of the negative texts with scores above all negative texts of validation.
     """
 
     auc: Measured

@@ -44,14 +44,14 @@ ASSUMING: Final = (
 class ScoredTexts(Record, word="ScoredTexts"):
     """Test texts with their scores from the chosen attacker.
 
+    For a number, `truth` holds the true numbers and `scores` holds the predicted numbers.
+
     Attributes:
         rows: positions of the texts in the corpus, shape (n,).
         truth: positions of the true values in `Inference.values`, shape (n, attributes).
         scores: scores of the positive value, shape (n, attributes). For an attribute of more than
             two values, these are the positions of the predicted values.
         ranks: ranks of the true value for more than two values, shape (n,); otherwise None.
-
-    For a number, `truth` holds the true numbers and `scores` holds the predicted numbers.
     """
 
     rows: npt.NDArray[np.int64]
@@ -196,7 +196,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True if the vectors are not shown to carry the main label.
+        """True if it is not shown that the vectors carry information on the main label.
 
         If an attack fails on such vectors, this is not evidence of privacy.
         """
@@ -213,7 +213,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def floors_left(self) -> tuple[str, ...]:
-        """Names of the floors that are not shown to be beaten, for the best measure.
+        """Names of the floors that are not beaten with significance, for the best measure.
 
         The best measure leaves the fewest floors. In a tie it is `measure`, or else the first one.
         """

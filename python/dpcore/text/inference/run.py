@@ -218,8 +218,8 @@ def infer(
 
     Attackers are fitted on the training texts. The best attacker by a measure, and its threshold,
     are chosen on the validation texts. They are evaluated once on test texts, which do not occur in
-    the other parts. (If the best of many attackers were chosen on the test texts, it would be above
-    chance far more often than its interval states.)
+    the other parts. (If the best of many attackers were chosen on the test texts, its result would
+    be above chance far more often than its interval states.)
 
     The attacker can call the encoder. If the encoder takes `rng`, each training text is encoded
     several times: regressions and trees learn from all encodings, and networks from a fresh

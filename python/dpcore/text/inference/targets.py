@@ -260,9 +260,9 @@ def floor_answers(
 def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
     """Assign numbers to cells.
 
-    Returns: The number of cells in train; the cell number of each training text; and the cell
-        number of each text to answer. A cell that does not occur in train gets the next free
-        number.
+    Returns:
+        The number of cells in train; the cell number of each training text; and the cell number of
+        each text to answer. A cell that does not occur in train gets the next free number.
     """
     distinct, place = np.unique(cells, return_inverse=True)
     places = np.searchsorted(distinct, asked).clip(max=len(distinct) - 1)

@@ -229,7 +229,8 @@ class NextWordModel(FitPlan):
             rng: randomness of the resampling: None, an int seed or a numpy Generator.
 
         Returns:
-            The perplexity, with those of the unigram and the uniform law on the same texts.
+            The perplexity, together with the perplexities of the unigram law and the uniform law on
+            the same texts.
 
         Raises:
             TypeError: if an argument is of the wrong kind.

@@ -285,11 +285,11 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
-    """Policy that masks listed names if they are capitalised, because "will" is also a name.
+    """Policy that masks listed names only if they are capitalised ("Will", but not "will").
 
     Punctuation at word ends and the ending 's are ignored. In a name of several words, only the
-    first must be capitalised. The first word of a sentence is always capitalised, so some words are
-    masked there that are not names.
+    first word must be capitalised. The first word of a sentence is always capitalised, so the
+    policy also masks some words there that are not names.
 
     Args:
         names: names, of one word or of several.

@@ -47,7 +47,7 @@ _EPSILON_RATE_FACTOR: Final = 10.0
 _DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
+"""Noises: the published formula with 0, or with another draw, if it is undefined; Laplace."""
 
 
 class BagCoder:

@@ -205,7 +205,7 @@ class TEM(MetricExponential):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SanTextPlus(MetricMechanism, TableMechanism):
-    """SanText+: replaces sensitive words always, and other words with probability p.
+    """SanText+: always replaces sensitive words, and replaces other words with probability p.
 
     The new words are always sensitive words, and the claim covers only them. If a word that is not
     sensitive is kept, it reveals itself: its loss against any other word is infinite.
@@ -438,8 +438,8 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
         loss: largest loss in nats, above 0.
         **settings: further arguments of the class.
 
-    The mechanism and its loss.
-        A `WordCalibration`.
+    Returns:
+        The mechanism and its loss.
 
     Raises:
         TypeError: if `kind` is not a class of this package or `vectors` is not an `Embedding`.
