@@ -301,8 +301,10 @@ def run_experiment(asked: ExperimentArguments) -> int:
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
-    words = ("trials", "seed", "data", "full", "quick", "seeds", "device")
+    words = ("trials", "seed", "data", "full", "quick", "seeds", "device", "slow")
     options = {word: getattr(asked, word) for word in words}
+    packages = [name for text in asked.packages for name in text.split(",") if name]
+    options["packages"] = packages or None
     with report_bad_usage():
         # The options are checked here, so that an error of the run is not reported as bad usage.
         experiments.config_of(name, **options)

@@ -488,6 +488,11 @@ class ExperimentArguments:
     seeds: int | None = make_option("Runs of which mean and spread are shown.", metavar="N")
     data: str | None = make_option("Folder with corpora. Default: texts made up.", metavar="DIR")
     device: str | None = make_option("Where torch runs, such as cpu or cuda.", metavar="D")
+    packages: list[str] = make_option(
+        "Released packages to audit, such as numpy,scipy. Default: all.", "--packages",
+        metavar="NAME,...", default=(),
+    )  # fmt: skip
+    slow: bool = make_option("Run the slow cases, too.", "--slow", default=False)
     dask: str | None = _make_dask()
     resume: str | None = make_option(
         "Folder with a run file for each audit, from which it goes on.", metavar="DIR"

@@ -13,6 +13,7 @@ import importlib
 import inspect
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
@@ -163,6 +164,8 @@ def reproduce(
     quick: bool = False,
     seeds: int | None = None,
     device: str | None = None,
+    packages: Sequence[str] | None = None,
+    slow: bool = False,
     executor: Any = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Result:
@@ -186,6 +189,8 @@ def reproduce(
             seconds.
         seeds: number of runs. Their mean and spread are shown.
         device: torch device, such as "cpu" or "cuda".
+        packages: names of released packages, for `released-libraries`. Defaults to all of them.
+        slow: True to run the slow cases of `released-libraries` as well.
         executor: executor that counts the audits, such as a Dask client; see `dpcore.audit`.
         resume: folder with a run file per audit. An experiment that was stopped continues, and
             completed audits are not counted again. Like `executor`, only for the experiments in
@@ -215,7 +220,10 @@ def reproduce(
     for option, value in (("executor", executor), ("resume", resume)):
         if value is not None and name not in RESUMABLE:
             raise invalid(option, f"left out for {name} (it is for {', '.join(RESUMABLE)})", value)
-    options = {"data": data, "full": flag("full", full), "seeds": seeds, "device": device}
+    options = {
+        "data": data, "full": flag("full", full), "seeds": seeds, "device": device,
+        "packages": packages, "slow": flag("slow", slow),
+    }  # fmt: skip
     config = config_of(name, quick=quick, trials=trials, seed=seed, **options)
     # The folder is checked before the run, so that an error does not cost a minute of counting.
     folder = Path(out)

@@ -71,10 +71,12 @@ def audit_package(
             rows |= {row.name: row for row in finished}
             if any("ended" in record for record in records):
                 break
+            machines = [record["machine"] for record in records if "machine" in record]
+            machine = (machines or [describe_machine(package)])[0]
             begun = [record["begun"] for record in records if "begun" in record]
             names = begun[-1:] if len(begun) > len(finished) else [c.name for c in cases]
             rows |= {
-                case.name: make_row(case, **describe_machine(package) | {"failure": reason})
+                case.name: make_row(case, **machine | {"failure": reason})
                 for case in cases
                 if case.name in names and case.name not in rows
             }

@@ -43,6 +43,7 @@ def main(package: str, path: str, options: dict[str, Any]) -> None:
             the names of the cases that are already audited.
     """
     with Path(path).open("a", encoding="utf-8") as file:
+        _write_line(file, {"machine": describe_machine(package)})
         for case in list_cases(package, slow=options["slow"]):
             if case.name in options["done"]:
                 continue
@@ -142,7 +143,8 @@ def _run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) ->
 
 
 def _bound_strictly(report: Audit) -> float:
-    return float(clopper_pearson(report.bound_counts, report.delta, STRICT))
+    # Outputs that are not independent draws certify nothing.
+    return 0.0 if report.checks else clopper_pearson(report.bound_counts, report.delta, STRICT)
 
 
 def _trace_case(case: Case) -> dict[str, Any]:
@@ -153,7 +155,7 @@ def _trace_case(case: Case) -> dict[str, Any]:
     except Exception as error:
         return {"traced": f"not traceable ({type(error).__name__})"}
     step = max(report.steps, key=lambda step: step.loss, default=None)
-    place = "" if step is None else step.place
+    place = "" if step is None or step.place.startswith("?") else step.place
     return {"traced": report.outcome, "traced_line": place, "traced_loss": report.loss}
 
 

@@ -1,0 +1,162 @@
+"""Environments, records and page of the experiment `released-libraries`.
+
+    python benches/record_released_libraries.py environments [NAME ...]
+    python benches/record_released_libraries.py records [PACKAGE ...]
+    python benches/record_released_libraries.py page
+
+`environments` makes a virtual environment for each lock file, in which every package has the hash
+of the lock file. `nprr` is compiled: it needs a C++ compiler, CMake and the headers of Boost.
+`smartnoise` and `tmlt` need Java 17 for some of their rows. `records` audits the packages, slow
+cases included, and writes a file for each. `page` builds the page from the records only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpcore.experiments.released_libraries import Config, Row, run
+from dpcore.experiments.released_libraries.cases import ENVIRONMENTS, PACKAGES
+from dpcore.experiments.released_libraries.experiment import FOLDER, RECORD_FORMAT, read_records
+from dpcore.report.rows import format_epsilon
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / FOLDER
+PAGE = ROOT / "docs/explain/released-libraries.md"
+COMPILED = {"nprr": ("pybind11<3", "setuptools<70", "cmake<4", "ninja", "wheel")}
+"""What an environment needs to compile a package that has no wheels."""
+
+
+def make_environments(names: Sequence[str]) -> None:
+    for name in names or ENVIRONMENTS:
+        folder = DATA / "environments" / name
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+        if name in COMPILED:
+            subprocess.run([*pip, *COMPILED[name]], check=True)
+            pip.append("--no-build-isolation")
+        lock = DATA / "locks" / f"{name}.txt"
+        subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", lock], check=True)
+
+
+def write_records(packages: Sequence[str]) -> None:
+    """Audit packages and write `PACKAGE-VERSION.json`; the file of another version is kept."""
+    for package in packages or PACKAGES:
+        result = run(Config(packages=(package,), data=str(DATA), slow=True))
+        rows = [row.to_dict() for row in result.rows]
+        versions = {row.version for row in result.rows}
+        if versions == {""}:
+            print(f"{package} is not installed: its record was not written")
+            continue
+        record = {"format": RECORD_FORMAT, "package": package, "rows": rows}
+        path = DATA / "records" / f"{package}-{max(versions)}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        print(f"{package}: {len(rows)} rows", *result.differences, sep="\n")
+
+
+def make_page(rows: Sequence[Row], today: datetime.date) -> str:
+    """Build the page. A row whose fault is not public yet is only counted."""
+    public = [row for row in rows if row.is_publishable(today)]
+    hidden = len(rows) - len(public)
+    verdicts = Counter(row.verdict for row in public)
+    packages = {row.package: None for row in rows}
+    dates = sorted(row.date for row in rows if row.date)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    lines = [
+        "# Released libraries",
+        "",
+        "The experiment `released-libraries` audits mechanisms of released packages. It calls them",
+        "as their users do, unaltered, and it tests the claim of their authors. This page is built",
+        "from the records in `benches/released_libraries/records`, which were made from",
+        f"{dates[0]} to {dates[-1]}.",
+        f"This page was built on {today.isoformat()}.",
+        "",
+        f"It has {len(rows)} rows of {len(packages)} packages: {counts}.",
+        f"Of these rows, {hidden} are being reported to their authors and are not named here."
+        if hidden
+        else "",
+        "A row that is not refuted is not proved: one pair and one attack were tried.",
+        "A violation is refuted with 99.9 % confidence by two independent seeds.",
+        "",
+        "```",
+        "dpcore reproduce released-libraries --packages numpy,scipy",
+        "```",
+        "",
+        "The command audits the packages that are installed and shows where a verdict differs from",
+        "the record. Another version of a package is another row.",
+    ]
+    named = [row for row in public if row.verdict not in ("not refuted", "failed")]
+    if named:
+        lines += ["", "## Refuted on these pairs", ""]
+        for row in named:
+            lines += [f"- {_describe(row)}"]
+    failed = [row for row in public if row.failure]
+    if failed:
+        lines += ["", "## Rows that failed", ""]
+        lines += [f"- {row.package} {row.version}, `{row.name}`: {row.failure}" for row in failed]
+    lines += ["", "## All rows", ""]
+    for package in packages:
+        own = [row for row in public if row.package == package]
+        if not own:
+            continue
+        version = ", ".join(sorted({row.version for row in own}))
+        lines += [f"### {package} {version}", ""]
+        lines += ["| mechanism | claim | certified | share | verdict | µs per draw |"]
+        lines += ["| --- | ---: | ---: | ---: | --- | ---: |"]
+        lines += [_format_row(row) for row in own] + [""]
+    return "\n".join(line for line in lines).rstrip("\n") + "\n"
+
+
+def _describe(row: Row) -> str:
+    loss = "" if row.true_loss is None else f" True loss: {format_epsilon(row.true_loss)}."
+    hits = " and ".join(f"{k:,}" for k in row.hits)
+    parts = [
+        f"**{row.package} {row.version}, `{row.name}`**: {row.verdict}.",
+        f"Claim: {_format_claim(row)} for {row.relation} ({row.stated}).",
+        f"Refuted on this pair: `{row.pair}`.{loss} Event: {row.event}; {hits} of {row.trials:,}",
+        f"outputs. Counted on {row.date}.",
+        f"Reason: {row.cause}." if row.cause else "",
+        f"Report: <{row.disclosure}>." if row.disclosure.startswith("https://") else "",
+        f"Mended in version {row.fixed}." if row.fixed else "",
+        f"Reply of the maintainers: {row.reply}." if row.reply else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _format_claim(row: Row) -> str:
+    return f"({row.claim:g}, {row.delta:g})" if row.delta else f"{row.claim:g}"
+
+
+def _format_row(row: Row) -> str:
+    share = "" if row.share is None else f"{100 * row.share:.0f} %"
+    certified = "" if row.certified is None else format_epsilon(row.certified)
+    seconds = "" if row.draw_seconds is None else f"{1e6 * row.draw_seconds:.3g}"
+    name = row.name.replace("|", "\\|")
+    cells = (f"`{name}`", _format_claim(row), certified, share, row.verdict, seconds)
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("step", choices=("environments", "records", "page"))
+    parser.add_argument("names", nargs="*")
+    asked = parser.parse_args()
+    if asked.step == "environments":
+        make_environments(asked.names)
+    elif asked.step == "records":
+        write_records(asked.names)
+    else:
+        today = datetime.datetime.now(datetime.UTC).date()
+        PAGE.write_text(make_page(read_records(DATA / "records"), today), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
