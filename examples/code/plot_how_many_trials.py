@@ -2,7 +2,7 @@
 How many trials does a violation need?
 ======================================
 
-Noise a tenth too small loses 1.11 where 1 is claimed. How often an audit of so many trials refutes
+Noise 10 % too small loses 1.11 where 1 is claimed. How often an audit of so many trials refutes
 the claim is a sum of binomial probabilities; it depends on how likely the event is that shows it.
 """
 

@@ -4,7 +4,7 @@ Which pair: one entry, or a little in all of them?
 
 A claim about an L1 distance of 1 speaks of all pairs at that distance. Their loss is the same
 under Laplace noise, yet an attack sees far more of it on the pair that differs in one entry. Here
-the noise is a tenth too small: it loses 1.11 where 1 is claimed.
+the noise is 10 % too small: it loses 1.11 where 1 is claimed.
 """
 
 import matplotlib.pyplot as plt

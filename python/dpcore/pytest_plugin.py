@@ -221,7 +221,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     little = [test for test, share in shares if share < _MIN_CERTIFIED_SHARE]
     if little:
         many, whose = len(little), "its" if len(little) == 1 else "their"
-        summary = f"dp_audit: {many} of {len(lines)} audits saw less than half of {whose} claim"
+        summary = (
+            f"dp_audit: {many} of {len(lines)} audits certified less than half of {whose} claim"
+        )
         terminalreporter.line(summary if verbose else f"{summary} (-v names the tests)")
         for test in dict.fromkeys(little) if verbose else ():
             terminalreporter.line(f"  {test}")
@@ -468,7 +470,7 @@ class DPAudit:
         claim = _choose_claim(claim, {"epsilon": epsilon})
         own = mechanism_attribute(f, "claim") if claim is None else claim
         if own is None or callable(own):
-            raise errors.invalid("claim", "given for a function that makes none itself", None)
+            raise errors.invalid("claim", "given for a function without its own claim", None)
         rng = self._settled({"rng": rng}, "trials", "confidence")["rng"]
         report = trace(f, pair, claim=own, delta=delta, draws=draws, rng=rng)
         stated = _state_claim(own, delta)
@@ -500,7 +502,7 @@ class DPAudit:
         settings.pop("epsilon", None)
         audit = audit_table(table, distances, claim=claim, log=log, **settings)
         if audit.claim is None:
-            raise errors.invalid("claim", "given for a table that makes none itself", None)
+            raise errors.invalid("claim", "given for a table without its own claim", None)
         line = f"{_format_claim(audit)} {audit.verdict}, {_format_certified(audit)}"
         self._add_property("dp_audit", f"{audit.name}: {line}")
         command = f"pytest {self._node.nodeid}"
@@ -527,7 +529,7 @@ class DPAudit:
         arguments = collect_arguments(mechanism, pair, {"claim": claim, **settings})
         audit = run_with_checkpoint(arguments, _DEFAULT_TRIALS)
         if audit.claim is None:
-            raise errors.invalid("claim", "given for a mechanism that makes none itself", None)
+            raise errors.invalid("claim", "given for a mechanism without its own claim", None)
         if audit.partial:
             # Ctrl-C must interrupt the whole run of tests.
             raise KeyboardInterrupt
@@ -567,7 +569,7 @@ class DPAudit:
             stash[_WARNED_KEY] = True
             text = (
                 f"{audit.name} draws its own randomness: no seed repeats the audit in "
-                f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
+                f"{self._node.nodeid}, which may pass or fail at random; draw from its argument "
                 "rng (said once a run)"
             )
             warnings.warn(text, errors.AssumptionWarning, stacklevel=5)

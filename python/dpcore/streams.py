@@ -275,7 +275,7 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
     ):
         return state
     warnings.warn(
-        "this torch keeps the state of its generator otherwise than was known: blocks are seeded "
+        "this torch keeps the state of its generator in an unknown layout: blocks are seeded "
         "with 32 bits, and of 10^5 blocks some may be equal",
         AssumptionWarning,
         stacklevel=2,

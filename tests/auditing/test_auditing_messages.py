@@ -86,7 +86,7 @@ VALUE_ERRORS = [
     (audit_laplace(bound="conditional", delta=0.1), "bound", "another than 'conditional' wh"),
     (audit_laplace(stop="soon"), "stop", "one of 'fixed', 'refuted', got 'soon'"),
     (audit_laplace(pilot=1), "pilot", f"an integer from 2 to {2**63 - 1}, got 1"),
-    (audit_laplace(mechanism=noisy), "pair", "given for a mechanism without default_pair: two in"),
+    (audit_laplace(mechanism=noisy), "pair", "given, because the mechanism has no default_pair"),
     (audit_laplace(mechanism=noisy, pair=UNIT, route="integer"), "route", "'auto' for a Python"),
     (audit_laplace(mechanism=noisy, pair=UNIT, start=7, block=5), "start", "a multiple of block"),
     # Usual mistakes.
@@ -102,7 +102,7 @@ VALUE_ERRORS = [
     (audit_scores(claim=GDP(1.0), delta=0.1), "delta", "left out where claim is a curve"),
     (audit_scores(claim=GDP(1.0), bound="one_run"), "bound", "knows one"),
     (audit_scores(claim=ZCDP(1.0),
-     bound="one_run_fdp"), "bound", "speaks of Gaussian claims alone"),
+     bound="one_run_fdp"), "bound", "concerns only Gaussian claims"),
     (audit_scores(claim=1.0, delta=0.1,
      bound="one_run_curve"), "bound", "another where claim is a number"),
     (audit_noise(claim=GDP(1.0), attack=Coordinatewise()),

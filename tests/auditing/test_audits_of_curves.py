@@ -86,7 +86,7 @@ def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows(claim,
 
 
 def test_a_false_claim_is_refuted_by_the_same_counts():
-    """The control of the test before: the same loop at a claim a tenth too small refutes."""
+    """The control of the test before: the same loop at a claim 10 % too small refutes."""
     rng = np.random.default_rng(31)
     rates = gaussian_rates(1.0, 0.5)
     points = (point_of(draw_counts(rng, 30_000, *rates), 0.05) for _ in range(200))

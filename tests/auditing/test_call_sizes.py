@@ -18,7 +18,7 @@ from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.callables import make_generator
 
 UNIT = Pair(np.zeros(1), np.ones(1))
-FIRST = "the first row of every call follows another law than the others"
+FIRST = "the first row of every call has another distribution than the other rows"
 SIZE = "the law depends on the size of the call"
 TRIALS = 10_000
 

@@ -435,7 +435,7 @@ def test_the_report_has_a_row_of_distances_where_there_are_any(pair, shown):
 
 
 def test_without_a_relation_a_report_says_what_it_speaks_of():
-    words = "not given: the claim is read as one about these two inputs"
+    words = "not given: the claim is tested for these two inputs only"
     bare = audit(noisy, ([0.0], [1.0]), claim=1.5, **FEW)
     for text in (str(bare), bare.to_html(), bare.to_json(), bare._repr_html_()):
         assert words in text
@@ -447,7 +447,7 @@ def test_without_a_relation_a_report_says_what_it_speaks_of():
     metric = audit(noisy, Pair([0.0], [2.0], distance=2.0), claim=1.5, **FEW)
     assert f"{words}, at distance 2\n" in str(metric)
     own = str(audit(LaplaceMechanism(1.0), **FEW))
-    assert f"{words} (the mechanism speaks of L1 distance at most 1)\n" in own
+    assert f"{words} (the mechanism's claim covers L1 distance at most 1)\n" in own
     # No claim, nothing that it could speak of.
     assert "\n  neighbours " not in str(audit(noisy, ([0.0], [1.0]), **FEW))
 
@@ -623,7 +623,7 @@ def test_near(dp_audit):
     ({"neighbour": L1(1.0)}, "pair must be at L1 distance at most 1.0 .*, got 2.0"),
     ({"pair": ([0.0], [0.0])}, "pair must be different in at least one entry"),
     ({"pair": None}, "pair must be given"),
-    ({"claim": None}, "claim must be given for a mechanism that makes none itself"),
+    ({"claim": None}, "claim must be given for a mechanism without its own claim"),
     ({"epsilon": 1.0}, "claim must be given once, as claim or as epsilon"),
 ])
 def test_far(dp_audit, arguments, text):

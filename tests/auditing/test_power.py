@@ -173,7 +173,7 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     standing = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
     assert standing.refuted is False
     (line,) = said(standing)
-    noise = r"noise a tenth too small \(loss 1\.111\) is refuted"
+    noise = r"noise 10 % too small \(loss 1\.111\) is refuted"
     known = r"by [5-9],\d00 trials on each side, for an attacker who knows the event"
     assert re.match(f"{noise} .* {known}", line)
     assert line.endswith("`auto` usually takes up to 4 times as many.")
@@ -185,7 +185,7 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     often = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, attack=usual, rng=1)
     assert said(often)[0].endswith("knows the event (probability 0.75).")
     gaussian = dpcore.audit(dpcore.Gaussian(4.0), trials=1000, claim=1.0, delta=1e-3, rng=1)
-    assert said(gaussian)[0].startswith("Gaussian noise a tenth too small (loss 1.1")
+    assert said(gaussian)[0].startswith("Gaussian noise 10 % too small (loss 1.1")
     for claim in (None, 0.0, 0.01):
         assert said(dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=claim, rng=1)) == []
     sides = np.random.default_rng(1).normal(size=(2, 400))

@@ -185,7 +185,7 @@ VALUE_ERRORS = [
     (lambda: attack_embedding(MINE, NEAR, ["word1"] * 2), "words", "words that are there once"),
     (lambda: attack_embedding(MINE, NEAR, anchors=WORDS), "words", "at least one word"),
     (lambda: attack_embedding(MINE, NEAR, anchors=["no"]), "anchors[0]", "a word of both"),
-    (lambda: attack_embedding(MINE, NEAR, WORDS, anchors=["word1"]), "words", "no anchors"),
+    (lambda: attack_embedding(MINE, NEAR, WORDS, anchors=["word1"]), "words", "without anchors"),
     (lambda: attack_embedding(MINE, NEAR, topn=0), "topn", "an integer from 1 to 300"),
     (lambda: attack_embedding(MINE, NEAR, topn=301), "topn", "an integer from 1 to 300"),
     (lambda: attack_embedding(MINE, NEAR, topn=()), "topn", "one number, or several"),

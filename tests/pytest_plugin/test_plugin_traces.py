@@ -72,7 +72,7 @@ def test_a_trace_fails_unless_it_is_within_the_claim(inner):
         "mu <= 1 (Gaussian DP) a finding: no noise: output[0] is 1 on x and 2 on x'",
         "epsilon <= 1 was not tested: a step may be hidden: audit it, computed loss 4 in",
         "epsilon <= 1 was not tested: not traceable: no draw of noise is seen in",
-        "ValueError: claim must be given for a function that makes none itself, got None",
+        "ValueError: claim must be given for a function without its own claim, got None",
     )
     assert "not reached" not in text
     assert "refuted" not in text

@@ -253,7 +253,7 @@ def test_a_run_counts_the_audits_that_saw_less_than_half_of_their_claim(inner, w
         found = [n for n, line in enumerate(lines) if line.startswith("dp_audit: ")]
         return lines[found[0] :] if found else []
 
-    said = "dp_audit: 3 of 6 audits saw less than half of their claim"
+    said = "dp_audit: 3 of 6 audits certified less than half of their claim"
     verbose = last("-v")
     assert verbose[0] == said
     assert set(verbose[1:3]) == {f"  test_inner.py::test_{name}" for name in ("little", "metric")}
@@ -265,7 +265,9 @@ def test_a_run_counts_the_audits_that_saw_less_than_half_of_their_claim(inner, w
     # Nothing is said of a run whose audits all saw half.
     assert last("-k", "enough") == []
     one = last("-k", "little")[0]
-    assert one == "dp_audit: 1 of 2 audits saw less than half of its claim (-v names the tests)"
+    assert (
+        one == "dp_audit: 1 of 2 audits certified less than half of its claim (-v names the tests)"
+    )
 
 
 def test_a_least_share_of_the_claim_fails_what_sees_less(inner, pytester):
@@ -495,7 +497,7 @@ WRONG = [
     ("dp(10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
     ("dp(trial=10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
     ("dp(trials=0)", "epsilon=1.0", "ValueError: dp(trials) must be a whole number at least 1"),
-    ("dp()", "", "ValueError: claim must be given for a mechanism that makes none itself, got"),
+    ("dp()", "", "ValueError: claim must be given for a mechanism without its own claim, got"),
     ("dp()", "claim=-1", "ValueError: claim must be a finite number at least 0, got -1"),
     ("dp()", "epsilon=-1", "ValueError: epsilon must be a finite number at least 0, got -1"),
     ("dp()", "epsilon=1, claim=1", "ValueError: claim must be given once, as claim or "),

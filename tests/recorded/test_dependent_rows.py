@@ -92,7 +92,7 @@ def test_one_resampled_side_is_enough():
 def test_rows_that_fill_a_file_by_turns():
     """`np.resize` and its like: 13 or 14 copies of each, as no law gives them."""
     sides = [np.resize(np.random.default_rng(seed).laplace(size=300), 4000) for seed in range(2)]
-    told = "each of 300 rows of outputs occurs about 13.3 times, more evenly than chance has it"
+    told = "each of 300 rows of outputs occurs about 13.3 times, more evenly than chance explains"
     assert doubts_of_rows(tuple(sides))[0] == f"rows are repeated: {told}"
     # Of any law: here dice with a thousand sides, all of them thrown 4 or 5 times.
     dice = np.resize(np.arange(1000), 4500)

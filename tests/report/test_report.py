@@ -123,7 +123,7 @@ def test_rounding_has_a_row_of_its_own():
         f"the code as it runs: epsilon >= {found.epsilon_lower:.4f} (not part of the verdict): "
         "len >= 0.5; 90 of 100 on x, 1 of 100 on x'"
     )
-    assert "(Mironov 2012): where outputs are released, round them" in rows(report)["meaning"]
+    assert "(Mironov 2012): if you release outputs, round them" in rows(report)["meaning"]
     counted = replace(report, floats=True)
     assert counted.verdict == "refuted"
     assert "(counted in the verdict)" in rows(counted)["rounding"]

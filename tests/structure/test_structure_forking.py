@@ -50,7 +50,7 @@ def test_a_generator_of_a_module_is_flagged_and_its_twin_passes(forked):
     fault = next(fault for fault in FAULTS if fault.flagged_by == ("fork",))
     found = fork_reuse(fault.mechanism, fault.x, rng=1)
     assert (len(forked), found.name, found.flagged) == (2, "fork", True)
-    assert found.what == "the noise comes again: parent and child 1 share 256 of 256 rows"
+    assert found.what == "the noise is repeated: parent and child 1 share 256 of 256 rows"
     twin = fork_reuse(fault.repaired, fault.x, rng=1)
     assert (twin.flagged, twin.p_value) == (False, 1.0)
 

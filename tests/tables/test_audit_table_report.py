@@ -209,7 +209,7 @@ def test_tables_are_tested_in_pytest(inner):
             "*SHOWN holds for this table pytest test_inner.py::test_stands",
             "epsilon <= 1 is refuted: exact epsilon = 1.0986 in table of 2 inputs and 2 outputs",
             "epsilon <= 1.2 is not refuted: exact epsilon = 1.0986 in table of *",
-            "*claim must be given for a table that makes none itself, got None",
+            "*claim must be given for a table without its own claim, got None",
             "*claim must be given once, as claim or as epsilon*",
             "test_inner.py::test_stands: table of * epsilon <= 1.2 holds for this table, exact *",
         ]

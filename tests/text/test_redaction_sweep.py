@@ -252,7 +252,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_the_attack_reads_characters_runs_of_words_and_places_of_masks(name):
-    """No word tells the sets apart: the numbers of masks and words stay at a coin."""
+    """No word distinguishes the sets: the numbers of masks and words stay at a coin."""
     *patterns, policy, least = HIDDEN[name]
     sensitive, safe = (
         [pattern.format(text, row) for row, text in enumerate(texts)]

@@ -212,4 +212,6 @@ def _describe_difference(p_values: dict[str, float]) -> tuple[str, ...]:
     odd_rows = (
         differing if len(differing) == 1 else [name for name in p_values if name not in differing]
     )
-    return (f"the {odd_rows[0]} row of every call follows another law than the others {end}",)
+    return (
+        f"the {odd_rows[0]} row of every call has another distribution than the other rows {end}",
+    )

@@ -239,7 +239,7 @@ def _get_default_pairs(mechanism: Any) -> tuple[Pair, ...]:
     if make is None and not isinstance(mechanism, Native):
         # 0 and 1 may not be neighbours, or may be so close that every mechanism passes.
         requirement = (
-            "given for a mechanism without default_pair: two inputs that the claim calls "
+            "given, because the mechanism has no default_pair: two inputs that the claim calls "
             "neighbours, as in audit(mechanism, ([0.0], [1.0]))"
         )
         raise invalid("pair", requirement, None)

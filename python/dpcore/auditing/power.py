@@ -83,7 +83,7 @@ def plan(
     a sum of binomial probabilities (exact up to 10^8 trials, then rounded up). p is the event's
     `mass`, and ``(p - delta)/q = e^true_epsilon``: the event is assumed to show the whole loss. An
     event that shows less needs more trials. An attack that does not know the event also needs more:
-    `auto` usually takes up to 4 times as many. (Measured with noise a tenth too small: 1 to 4 times
+    `auto` usually takes up to 4 times as many. (Measured with noise 10 % too small: 1 to 4 times
     as many for six of seven mechanisms, 16 times for geometric noise.)
 
     The violation is a true loss, or noise that is too small by a factor. With delta 0 the loss is
@@ -104,7 +104,7 @@ def plan(
             plan is for the tangent that shows the violation with the fewest trials.
         true_epsilon: the true loss to be found, above the claim.
         factor: scale of the noise divided by the correct scale, above 0 and below 1; .9 means noise
-            a tenth too small.
+            10 % too small.
         mass: probability of the event on the side where it is likelier, above delta and at most 1.
             Defaults to .5, the mass of Laplace noise beyond its input; with delta > 0, to the
             threshold that finds Gaussian noise with the fewest trials.
@@ -521,7 +521,7 @@ def fit_pilots(
 
 def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     if request.claim is None:
-        raise mistyped("claim", "given for a mechanism that makes none itself", None)
+        raise mistyped("claim", "given for a mechanism without its own claim", None)
     if request.attack.pools or request.attack.times:
         requirement = "one that counts one event on each side (or give mass, and no mechanism)"
         raise invalid("attack", requirement, request.attack.given)

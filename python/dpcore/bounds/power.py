@@ -47,7 +47,7 @@ MOST_TRIALS: Final = 2**53
 AUTO_FACTOR: Final = 4
 """Ratio of the trials that `auto` needs, which chooses its event, to those for a known event.
 
-It was measured with noise a tenth too small for epsilon 1 (120 to 160 audits per case). The numbers
+It was measured with noise 10 % too small for epsilon 1 (120 to 160 audits per case). The numbers
 are the shares of audits that refuted, first with the trials of the plan, then with AUTO_FACTOR
 times as many (three times if marked *):
 

@@ -220,7 +220,7 @@ class AuditArguments(MechanismArguments):
         "Draws a side that choose the event. Default: an eighth of the trials."
     )
     neighbour: str | None = _input_option(
-        "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
+        "Which inputs the claim covers: l1=1, l2=1, linf=1 (or another radius), replace or "
         "add-remove. A farther pair is refused. Default: the two inputs given.",
         metavar="RELATION",
     )

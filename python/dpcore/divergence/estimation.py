@@ -191,8 +191,8 @@ def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
     stated = rows is not None or all(groups is not None for groups in points.groups)
     if certified and not stated:
         need = (
-            "'independent' for certified=True (every row drawn on its own), or groups0 and groups1 "
-            "given (one row of each group is counted)"
+            "'independent' for certified=True (every row drawn independently), or groups0 and "
+            "groups1 given (one row of each group is counted)"
         )
         raise invalid("rows", need, rows)
     return stated

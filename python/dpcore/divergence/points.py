@@ -159,7 +159,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
     if unique < FEW * rank:
         notes.append(
             f"whitening rests on {unique} distinct points in {rank} directions: part of what "
-            "tells the sets apart may be lost"
+            "distinguishes the sets may be lost"
         )
     return tuple(notes)
 

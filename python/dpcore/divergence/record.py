@@ -33,7 +33,7 @@ _INDEPENDENCE_NOT_STATED = (
     "groups can be counted"
 )
 _TWO_LAWS = (
-    "sizes of groups depend on values: epsilon_lower and epsilon_hat speak of one random row of "
+    "sizes of groups depend on values: epsilon_lower and epsilon_hat concern one random row of "
     "each group, epsilon_rdp of all rows"
 )
 _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"

@@ -449,8 +449,8 @@ def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
         causes.append((mask, _explain_blindness(case, mask)))
     if case.energy_p <= ENERGY_LEVEL:
         text = (
-            f"the energy test tells the sets apart (p = {case.energy_p:.3g}), where the value is 0 "
-            "within two standard errors"
+            f"the energy test distinguishes the sets (p = {case.energy_p:.3g}), where the value is "
+            "0 within two standard errors"
         )
         causes.append((value <= _SIGNIFICANT_ERRORS * spread, text))
     for i, outside in enumerate(case.outside):

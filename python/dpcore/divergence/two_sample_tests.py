@@ -359,9 +359,9 @@ def two_laws(p: float | None) -> tuple[str, ...]:
         return ()
     return (
         f"the sizes of groups depend on their values (energy test, p = {p:.3g}): the estimates and "
-        "the two tests speak of the law of rows, where a large group weighs more, and all that is "
-        "certified of the law of one random row of each group, where it does not; neither bounds "
-        "the other",
+        "the two tests concern the distribution of rows, in which a large group has more weight; "
+        "what is certified concerns one random row of each group, in which it has not; neither "
+        "bounds the other",
     )
 
 

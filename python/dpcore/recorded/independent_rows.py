@@ -451,7 +451,7 @@ def _describe_repetitions(
         return f"rows are repeated: each row of {name} occurs {copies} times or more", ""
     if _variance_p_values(times)[0] < _EVENNESS_P_VALUE:
         often = f"each of {values.size:,} rows of {name} occurs about {times.mean():.3g} times"
-        return f"rows are repeated: {often}, more evenly than chance has it", ""
+        return f"rows are repeated: {often}, more evenly than chance explains", ""
     # Atoms of both sides are excluded: a censored value of one side is rare on the other side.
     common = np.argsort(times, kind="stable")[-_MAX_ATOMS:]
     common_other = np.argsort(times_other, kind="stable")[-_MAX_ATOMS:]

@@ -566,7 +566,7 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
     if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
         return bound or usual
     reason = "knows one (epsilon, delta): give claim.epsilon(delta), a number, and delta"
-    reason = "speaks of Gaussian claims alone" if gaussian else reason
+    reason = "concerns only Gaussian claims" if gaussian else reason
     requirement = f"{usual!r}, or left out, for this claim ({bound!r} {reason})"
     raise errors.invalid("bound", requirement, bound)
 

@@ -62,8 +62,8 @@ _MANY_CHANGED_ENTRIES: Final = 8
 _MAX_DRAWABLE_TRIALS: Final = 10**13
 """Number of trials that the fastest sampler draws in a few hours."""
 ROUNDING = (
-    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
-    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
+    "the last bits of raw floats reveal the input, as they do for every textbook sampler of "
+    "continuous noise (Mironov 2012): if you release outputs, round them to a coarse grid or "
     "draw discrete noise"
 )
 """Text of a floating-point finding: its cause and its remedy."""
@@ -102,7 +102,7 @@ def describe_neighbours(audit: Audit) -> str:
         return ""
     apart = "" if audit.pair.distance == 1.0 else f", at distance {audit.pair.distance:g}"
     own = _describe_own_neighbours(audit)
-    return f"not given: the claim is read as one about these two inputs{apart}{own}"
+    return f"not given: the claim is tested for these two inputs only{apart}{own}"
 
 
 def _describe_own_neighbours(audit: Audit) -> str:
@@ -110,7 +110,7 @@ def _describe_own_neighbours(audit: Audit) -> str:
     norm, most = (mechanism_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
         return ""
-    return f" (the mechanism speaks of {_NORM_NAMES[norm]} distance at most {most:g})"
+    return f" (the mechanism's claim covers {_NORM_NAMES[norm]} distance at most {most:g})"
 
 
 def _format_distances(pair: Pair | None) -> str:
@@ -314,7 +314,7 @@ def more_rows(audit: OutputsAudit) -> str:
 
 
 def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
-    """Describe the number of trials that find noise a tenth too small, if the claim is not refuted.
+    """Describe the number of trials that find noise 10 % too small, if the claim is not refuted.
 
     The assumed event is as likely as the counted event and shows all of the loss. For Gaussian
     noise it is the event that needs the fewest draws.
@@ -333,7 +333,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         return ""
     true, mass, trials = planned
     shown = true if delta else true / audit.pair.distance
-    noise = f"{'Gaussian ' if delta else ''}noise a tenth too small (loss {shown:.4g})"
+    noise = f"{'Gaussian ' if delta else ''}noise 10 % too small (loss {shown:.4g})"
     rows = "counted rows" if is_recorded(audit) else "trials"
     if trials is None:
         return f"{noise} takes more than {power.MOST_TRIALS:.0e} {rows} on each side."

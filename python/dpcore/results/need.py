@@ -133,7 +133,7 @@ def count_per_side(audit: Audit | OutputsAudit) -> Counts:
 
 
 def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
-    """Return the loss of noise a tenth too small, the mass of an event, and the draws to refute it.
+    """Return the loss of noise 10 % too small, the mass of an event, and the draws to refute it.
 
     Return None if the claim is 0. The number of draws is None if too many are needed.
     """

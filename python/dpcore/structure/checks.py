@@ -293,7 +293,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
     what = "the outputs equal the clean vector" if at == 0 else f"the noise is {at:.4g}"
     bad = f"an atom: {what} in {share:.1%} of the draws, while other values hardly come twice"
     discrete = int((~mixed).sum())
-    good = "no value of the noise comes back more often than rounding explains"
+    good = "no value of the noise is repeated more often than rounding explains"
     if discrete:
         good = f"noise of few values in {discrete} of {d} coordinates, as a discrete law has"
     return CheckOutcome(bad, good, best, at=at, share=share, discrete=discrete)
@@ -383,7 +383,7 @@ def _is_discrete(sample: Seen) -> bool:
 
 
 def check_cut(sample: Seen) -> CheckOutcome:
-    """Check for noise that ends at a wall: the largest draws are too close to each other."""
+    """Check for noise with a largest possible value: the largest draws are too close together."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.spread[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
@@ -400,7 +400,9 @@ def check_cut(sample: Seen) -> CheckOutcome:
     allowed = 0.5 / _gaussian_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
     figures = _describe_tails(noise) + _format_centre(sample)
-    bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
+    bad = (
+        f"the noise has a largest possible value: {figures}; the {k} largest draws are close to it"
+    )
     return CheckOutcome(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
 

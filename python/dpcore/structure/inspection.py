@@ -118,7 +118,7 @@ def fork_reuse(
 
             print(fork_reuse(released, [0.0]))
 
-        prints "fork: FLAGGED: the noise comes again: parent and child 1 share 256 of 256 rows".
+        prints "fork: FLAGGED: the noise is repeated: parent and child 1 share 256 of 256 rows".
     """
     draws, children = (
         errors.integer("draws", errors.whole(draws), 16),
@@ -275,7 +275,7 @@ def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
     first, second = (names[place] for place in pairs[worst])
     p = len(pairs) * at_least(equal[worst], size, chance)
     figures = f"{first} and {second} share {equal[worst]} of {size} rows"
-    bad, good = f"the noise comes again: {figures}", f"no noise comes again: {figures}"
+    bad, good = f"the noise is repeated: {figures}", f"no noise is repeated: {figures}"
     return CheckOutcome(bad, good, p, seed=seed)
 
 
@@ -364,7 +364,8 @@ def inspect(
       coordinates have different scales by design, in proportion to their sensitivities,
       ``skip=("column_scale",)`` leaves the check out;
     - ``grid``, ``range``: values that repeat in the tail, as in torch's float32 Laplace noise,
-      which never exceeds 15.942385 scales; and noise that ends at a wall, if enough draws reach it;
+      which never exceeds 15.942385 scales; and noise that has a largest possible value, if enough
+      draws reach it;
     - ``modes``: different laws in train mode and in eval mode, for objects with both modes, such as
       torch modules. The other checks use the current mode of the object and do not change it.
 

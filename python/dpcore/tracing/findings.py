@@ -100,7 +100,7 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
 
 def _describe_undefined(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
     values = [show_value(np.ravel(u.form[0])[entry]) for u in (use, other)]
-    text = f"the noise meets {values[0]} on x and {values[1]} on x'"
+    text = f"the noise is added to {values[0]} on x and {values[1]} on x'"
     return _make_finding("value", use.find_meeting(entry).short, text)
 
 

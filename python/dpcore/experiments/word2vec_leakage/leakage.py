@@ -521,7 +521,7 @@ def _choose_words(words: Any, anchors: tuple[str, ...], victim: Embedding) -> tu
     else:
         chosen = _read_words("words", words, victim)
         if shared := [word for word in chosen if word in taken]:
-            raise errors.invalid("words", "no anchors: those the attacker knows", shared[0])
+            raise errors.invalid("words", "without anchors, which the attacker knows", shared[0])
     if not chosen:
         raise errors.invalid("words", "at least one word that is no anchor", words)
     return chosen

@@ -384,7 +384,9 @@ def _describe_verdict(inference: Inference) -> str:
         sentence += f" (above the {inference.floors[0].name}: {why})"
     reasons = [f"{lacks} either"] if inference.main_at_floor else []
     if inference.ranking is not None and inference.ranking.unknown_texts == inference.sizes[2]:
-        reasons.append("train lacks every value of the test texts, so that none can be named")
+        reasons.append(
+            "no value of the test texts occurs in train, so the attacker cannot name any of them"
+        )
     return (
         f"no evidence of privacy, for {' and '.join(reasons)}; {sentence}" if reasons else sentence
     )
