@@ -1,7 +1,368 @@
-"""Cases of local."""
+"""Cases of packages of local differential privacy: pure-ldp, multi-freq-ldpy, ldp-toolbox and nprr.
+
+A client of these packages randomises the value of one person, so that any two values are neighbours.
+The last cases are those of hll-py, whose sketches count words.
+"""
 
 from __future__ import annotations
 
-from .cases import Case
+import math
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
-CASES: tuple[Case, ...] = ()
+import numpy as np
+
+from .cases import Case, import_attribute
+
+_VALUES: Final = "any two values"
+_TUPLES: Final = "any two tuples of values"
+_ONE_OF_A_TUPLE: Final = "one value of a tuple is replaced"
+
+_pure = partial(
+    Case, package="pure-ldp", version="1.2.0", relation=_VALUES, trials=50_000,
+    stated="core/_freq_oracle_client.py:7, docstring: privacy budget",
+)  # fmt: skip
+_multi = partial(Case, package="multi-freq-ldpy", version="0.2.5", trials=50_000)
+_toolbox = partial(
+    Case, package="ldp-toolbox", version="0.1.3", relation=_VALUES, trials=50_000,
+    stated="protocols/base.py:17, docstring: privacy budget",
+)  # fmt: skip
+_nprr = partial(
+    Case, package="nprr", version="0.1.4", relation="any two numbers of [0, 1]", trials=1_000_000,
+    stated="mechanisms.py:217, docstring of r_from_G_eps: privacy level that r achieves given G",
+)  # fmt: skip
+_hll = partial(
+    Case, package="hll-py", version="0.1.13", trials=20_000, claim=4.0, reading="release unclear",
+    stated="summary of the package: locally differentially private counting; "
+    "HyperLogLog.py:6, epsilon=4.0",
+)  # fmt: skip
+
+
+def _flatten(answer: Any) -> Any:
+    """Return the numbers of nested lists as one array, in their order; else the answer itself."""
+    return np.array(_list_numbers(answer)) if isinstance(answer, (list, tuple, zip)) else answer
+
+
+def _list_numbers(answer: Any) -> list[Any]:
+    if isinstance(answer, np.ndarray):
+        return list(answer.tolist())
+    if not isinstance(answer, (list, tuple, zip)):
+        return [answer]
+    return [number for part in answer for number in _list_numbers(part)]
+
+
+def _hash(size: int, seed: int) -> Callable[[Any], int]:
+    """Make a hash function onto the numbers below a size."""
+    return lambda data: zlib.crc32(f"{seed}/{data}".encode()) % size
+
+
+_HASHES: Final = [_hash(16, seed) for seed in range(2)]
+
+
+def _client(
+    name: str, *arguments: Any, inner: tuple[Any, ...] = (), **options: Any
+) -> Callable[[], Callable[[Any], Any]]:
+    """Return a function that builds a client of pure-ldp, with another one inside if given."""
+
+    def build() -> Callable[[Any], Any]:
+        oracles, hitters = "pure_ldp.frequency_oracles", "pure_ldp.heavy_hitters"
+        module = hitters if name in ("PEMClient", "TreeHistClient", "SFPClient") else oracles
+        kind = import_attribute(f"{module}:{name}")
+        oracle = import_attribute(f"{oracles}:{inner[0]}")(*inner[1:]) if inner else None
+        client = kind(*arguments, **options | ({"fo_client": oracle} if inner else {}))
+        return lambda x: _flatten(client.privatise(x))
+
+    return build
+
+
+def _call(path: str, *arguments: Any, reports: int = 1) -> Callable[[], Callable[[Any], Any]]:
+    """Return a function that builds a client function of multi-freq-ldpy."""
+
+    def build() -> Callable[[Any], Any]:
+        function = import_attribute(f"multi_freq_ldpy.{path}")
+        if reports == 1:
+            return lambda x: _flatten(function(x, *arguments))
+        return lambda x: _flatten([function(x, *arguments) for _ in range(reports)])
+
+    return build
+
+
+def _single(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
+    """Make the case of a client for one value, at epsilon 1 unless the fields state another."""
+    name = f"{module}_Client"
+    words = ", ".join(map(repr, arguments))
+    facts = {"claim": 1.0, "pair": (0, 1), "relation": _VALUES, "true_loss": 1.0,
+             "name": f"{name}(x, {words})",
+             "stated": f"pure_frequency_oracles/{module}.py:{line}, docstring: privacy guarantee",
+             "build": _call(f"pure_frequency_oracles.{module}:{name}", *arguments)}  # fmt: skip
+    return _multi(**facts | fields)
+
+
+def _tuple(solution: str, client: str, line: int, sizes: list[int], **fields: Any) -> Case:
+    """Make the case of a client for a tuple of values, at epsilon 1."""
+    module = f"{solution}_solution"
+    name = f"{solution}_{client}_Client"
+    arguments = (sizes, len(sizes), 1.0)
+    facts = {"claim": 1.0, "pair": ((0, 0), (1, 1)), "relation": _TUPLES,
+             "name": f"{name}(x, {', '.join(map(repr, arguments))})",
+             "stated": f"mdim_freq_est/{module}.py:{line}, docstring: privacy guarantee",
+             "build": _call(f"mdim_freq_est.{module}:{name}", *arguments)}  # fmt: skip
+    return _multi(**facts | fields)
+
+
+def _repeated(name: str, line: int, *arguments: Any, **fields: Any) -> Case:
+    """Make the case of one report of a longitudinal client: its claim is the last argument."""
+    call = f"{name}_Client(x, {', '.join(map(repr, arguments))})"
+    facts = {"claim": arguments[-1], "pair": (0, 1), "relation": _VALUES, "name": call,
+             "stated": f"long_freq_est/{name}.py:{line}, docstring: privacy of a single report",
+             "build": _call(f"long_freq_est.{name}:{name}_Client", *arguments)}  # fmt: skip
+    return _multi(**facts | fields)
+
+
+def _protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+    """Return a function that builds a protocol of ldp-toolbox."""
+
+    def build() -> Callable[[Any], Any]:
+        kind = import_attribute(f"ldp_toolbox.protocols.frequency.{path}")
+        protocol = kind(*arguments, **options)
+        return lambda x: _flatten(protocol.obfuscate(x))
+
+    return build
+
+
+def _respond(r: float, grid: int) -> Callable[[], Callable[[float, int, Any], Any]]:
+    """Return a function that builds nonparametric randomized response of many people."""
+
+    def build() -> Callable[[float, int, Any], Any]:
+        function = import_attribute("nprr:nprr")
+        return lambda x, size, _: function(np.full(size, x), r, grid)
+
+    return build
+
+
+def _respond_with_optimum(epsilon: float) -> Callable[[float, int, Any], Any]:
+    """Build nonparametric randomized response with the parameters that the package chooses."""
+    r, grid = import_attribute("nprr:r_G_opt_entropy")(epsilon)
+    return _respond(r, grid)()
+
+
+def _respond_at(grid: int) -> Callable[[float, int, Any], Any]:
+    """Build nonparametric randomized response at epsilon 1, by the package's formula for r."""
+    return _respond(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
+
+
+def _loss_of_response(grid: int, epsilon: float) -> float:
+    """Return the loss at the ends of [0, 1], where a rounded uniform has half the probability."""
+    r = math.expm1(epsilon) / (math.exp(epsilon) + grid)
+    return math.log1p(2 * grid * r / (1 - r))
+
+
+def _sketch(read: Callable[[Any, str], Any]) -> Callable[[], Callable[[str], Any]]:
+    """Return a function that builds a sketch of one word, and what is read from it."""
+
+    def build() -> Callable[[str], Any]:
+        kind, configure = map(import_attribute, ("hll_py:HyperLogLogLDP", "hll_py:SketchConfig"))
+
+        def insert_word(x: str) -> Any:
+            sketch = kind(configure())
+            sketch.insert_segments([f"{x}_seg{i}" for i in range(sketch.cfg.m)])
+            return read(sketch, x)
+
+        return insert_word
+
+    return build
+
+
+def _amplify(count: int) -> float:
+    """Return the epsilon at which one of several attributes is sampled, for a total of 1."""
+    return math.log1p(count * math.expm1(1.0))
+
+
+def _loss_of_fake_data(first: int, second: int) -> float:
+    """Return the loss of RS+FD with GRR at epsilon 1 if the value of the first attribute changes.
+
+    The worst output has the true value of the first and another value of the second attribute.
+    """
+    factor = math.exp(_amplify(2))
+    own, other = 1 / ((factor + first - 1) * second), 1 / ((factor + second - 1) * first)
+    return math.log((factor * own + other) / (own + other))
+
+
+_ORDER: Final = (
+    "the true value, if it is in the answer, is its first entry, and the others are drawn without "
+    "it (pure_frequency_oracles/SS.py:39)"
+)
+_SETS: Final = "the returned array, in its order"
+_ATTRIBUTE: Final = (
+    "the amplified epsilon ({}) is derived from the sampling of one attribute; but the other "
+    "values are fake and independent of it, and the output shows which attribute was sampled"
+)
+_RAPPOR: Final = (
+    "the loop only sets bits to 1, so that a bit that is 1 stays 1 "
+    "(frequency_oracles/rappor/rappor_client.py:50)"
+)
+_GRID: Final = (
+    "a rounded uniform number has half the probability at 0 and 1, and the formula for r takes it "
+    "as uniform (mechanisms.py:135 and 225)"
+)
+_STATED_RAPPOR: Final = "frequency_oracles/rappor/rappor_client.py:{}, docstring: epsilon for f"
+_STATED_HITTERS: Final = "heavy_hitters/_hh_client.py:10, docstring: privacy budget"
+
+CASES: tuple[Case, ...] = (
+    _pure(name="DEClient(1.0, 4)", build=_client("DEClient", 1.0, 4), pair=(1, 4), claim=1.0,
+          true_loss=1.0),
+    _pure(name="DEClient(5.0, 10)", build=_client("DEClient", 5.0, 10), pair=(1, 2), claim=5.0,
+          true_loss=5.0),
+    _pure(name="UEClient(1.0, 4)", build=_client("UEClient", 1.0, 4), pair=(1, 2), claim=1.0,
+          true_loss=1.0),
+    _pure(name="UEClient(1.0, 4, use_oue=True)", build=_client("UEClient", 1.0, 4, use_oue=True),
+          pair=(1, 2), claim=1.0, true_loss=1.0),
+    _pure(name="HEClient(1.0, 4)", build=_client("HEClient", 1.0, 4), pair=(1, 2), claim=1.0,
+          true_loss=1.0),
+    _pure(name="LHClient(1.0, 4, use_olh=True)", build=_client("LHClient", 1.0, 4, use_olh=True),
+          pair=(1, 2), claim=1.0, true_loss=1.0),
+    _pure(name="LHClient(1.0, 4)", build=_client("LHClient", 1.0, 4), pair=(1, 2), claim=1.0,
+          true_loss=1.0),
+    _pure(name="FastLHClient(1.0, 4, 10, use_olh=True)", pair=(1, 2), claim=1.0, true_loss=1.0,
+          build=_client("FastLHClient", 1.0, 4, 10, use_olh=True)),
+    _pure(name="CMSClient(1.0, hash_funcs, 16)", build=_client("CMSClient", 1.0, _HASHES, 16),
+          pair=(1, 2), claim=1.0, true_loss=1.0),
+    _pure(name="CMSClient(1.0, hash_funcs, 16, is_hadamard=True)", pair=(1, 2), claim=1.0,
+          build=_client("CMSClient", 1.0, _HASHES, 16, is_hadamard=True), true_loss=1.0),
+    _pure(name="HadamardMechClient(1.0, 4, 1)", build=_client("HadamardMechClient", 1.0, 4, 1),
+          pair=(1, 4), claim=1.0, true_loss=1.0, release="the pairs of the returned value"),
+    _pure(name="HadamardMechClient(2.0, 4, 1, use_optimal_t=True)", pair=(1, 4), claim=2.0,
+          build=_client("HadamardMechClient", 2.0, 4, 1, use_optimal_t=True), true_loss=2.0,
+          release="the pairs of the returned value"),
+    _pure(name="HadamardResponseClient(1.0, 8, None)", pair=(1, 8), claim=1.0, true_loss=1.0,
+          build=_client("HadamardResponseClient", 1.0, 8, None)),
+    _pure(name="HadamardResponseClient(3.0, 8, hash_funcs)", pair=(1, 8), claim=3.0,
+          build=_client("HadamardResponseClient", 3.0, 8, np.arange(8)), true_loss=3.0),
+    _pure(name="RAPPORClient(0.5, 16, hash_funcs), two hash functions", pair=(1, 2),
+          build=_client("RAPPORClient", 0.5, 16, [_HASHES], num_of_cohorts=1),
+          claim=4 * math.log(3), true_loss=math.inf, stated=_STATED_RAPPOR.format(90),
+          cause=_RAPPOR),
+    _pure(name="RAPPORClient(0.76, 16, hash_funcs), one hash function", pair=(1, 2), claim=1.0,
+          build=_client("RAPPORClient", 0.76, 16, [_HASHES[:1]], num_of_cohorts=1),
+          true_loss=math.inf, stated=_STATED_RAPPOR.format(78), cause=_RAPPOR),
+    _pure(name="PCSClient(1.0, 2, 8, hash_funcs)", pair=(1, 2), claim=1.0, true_loss=1.0,
+          build=_client("PCSClient", 1.0, 2, 8, [(_hash(8, i), _hash(2, i)) for i in (0, 1)])),
+    _pure(name="SketchResponseClient(1.0, 16, hash_funcs)", pair=(1, 2), claim=1.0,
+          build=_client("SketchResponseClient", 1.0, 16, _HASHES), true_loss=1.0),
+    _pure(name="SketchResponseClient(1.0, 16, hash_funcs, fo_client=DEClient(1.0, 16))",
+          build=_client("SketchResponseClient", 1.0, 16, _HASHES, inner=("DEClient", 1.0, 16)),
+          pair=(1, 2), claim=1.0, true_loss=1.0),
+    _pure(name="PEMClient(1.0, 2, 6, 2)", build=_client("PEMClient", 1.0, 2, 6, 2), claim=1.0,
+          pair=("000000", "111111"), stated=_STATED_HITTERS, true_loss=1.0),
+    _pure(name="PEMClient(4.0, 2, 6, 2, fo_client=DEClient(4.0, 64))", claim=4.0, true_loss=4.0,
+          build=_client("PEMClient", 4.0, 2, 6, 2, inner=("DEClient", 4.0, 64)),
+          pair=("000000", "111111"), stated=_STATED_HITTERS),
+    _pure(name="TreeHistClient(1.0, 2, 4)", build=_client("TreeHistClient", 1.0, 2, 4), claim=1.0,
+          pair=("0000", "1111"), stated=_STATED_HITTERS, true_loss=1.0),
+    _pure(name="TreeHistClient(4.0, 2, 4, fo_client=DEClient(4.0, 16))", claim=4.0, true_loss=4.0,
+          build=_client("TreeHistClient", 4.0, 2, 4, inner=("DEClient", 4.0, 16)),
+          pair=("0000", "1111"), stated=_STATED_HITTERS),
+    _pure(name="SFPClient(1.0, 2, 4)", build=_client("SFPClient", 1.0, 2, 4), claim=1.0,
+          pair=("0000", "1111"), stated=_STATED_HITTERS),
+    _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 16))", claim=4.0,
+          build=_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, _HASHES, 16)),
+          pair=("0000", "1111"), stated=_STATED_HITTERS),
+    _single("GRR", 17, 4, 1.0),
+    _single("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
+    _single("UE", 17, 4, 1.0),
+    _single("UE", 17, 4, 1.0, False),
+    _single("HE", 18, 4, 1.0),
+    _single("LH", 21, 4, 1.0),
+    _single("LH", 21, 4, 1.0, False),
+    _single("SS", 17, 4, 1.0),
+    _single("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _single("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
+            build=lambda: lambda x, draw=_call("pure_frequency_oracles.SS:SS_Client", 20, 1.0)():
+            np.sort(draw(x)), release="the returned array, sorted"),
+    _single("ADP", 17, 4, 1.0),
+    _single("ADP", 17, 20, 1.0),
+    _tuple("SPL", "GRR", 22, [4, 4], true_loss=1.0),
+    _tuple("SPL", "UE", 44, [4, 4], true_loss=1.0),
+    _tuple("SPL", "SS", 90, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _tuple("SMP", "GRR", 22, [4, 4], true_loss=1.0),
+    _tuple("SMP", "UE", 42, [4, 4], true_loss=1.0),
+    _tuple("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _tuple("RSpFD", "GRR", 17, [4, 4], true_loss=_amplify(2), reading="relation unclear",
+           cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:22")),
+    _tuple("RSpFD", "GRR", 17, [4, 4], name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value",
+           pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE, true_loss=1.0),
+    _tuple("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
+           true_loss=_loss_of_fake_data(20, 2), trials=400_000,
+           cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:22")),
+    _tuple("RSpFD", "UE_zero", 49, [4, 4], true_loss=_amplify(2), reading="relation unclear",
+           cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:55")),
+    _tuple("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
+           true_loss=1.0),
+    _tuple("RSpFD", "UE_rnd", 83, [6, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
+           trials=400_000, cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:89")),
+    _tuple("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE),
+    _repeated("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
+    _repeated("L_GRR", 21, 20, 2.0, 1.0),
+    _repeated("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _repeated("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _repeated("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
+    _repeated("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _repeated("L_LH", 18, 4, 2.0, 1.0),
+    _repeated("L_ADP", 18, 4, 2.0, 1.0),
+    _repeated("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
+              build=_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
+              stated="long_freq_est/L_SUE.py:21, docstring: privacy of infinitely many reports",
+              reading="release unclear", true_loss=2.0, release="four returned values",
+              cause="each call draws the permanent round anew (long_freq_est/L_SUE.py:64)"),
+    _repeated("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
+    _repeated("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
+    _toolbox(name="GeneralizedRandomizedResponse(4, 1.0)", pair=(0, 1), claim=1.0, true_loss=1.0,
+             build=_protocol("grr:GeneralizedRandomizedResponse", 4, 1.0)),
+    _toolbox(name="UnaryEncoding(4, 1.0)", build=_protocol("ue:UnaryEncoding", 4, 1.0),
+             pair=(0, 1), claim=1.0, true_loss=1.0),
+    _toolbox(name="UnaryEncoding(4, 1.0, optimal=False)", pair=(0, 1), claim=1.0, true_loss=1.0,
+             build=_protocol("ue:UnaryEncoding", 4, 1.0, optimal=False)),
+    _toolbox(name="HistogramEncoding(4, 1.0)", build=_protocol("he:HistogramEncoding", 4, 1.0),
+             pair=(0, 1), claim=1.0),
+    _toolbox(name="HistogramEncoding(4, 1.0, thresholding=False)", pair=(0, 1), claim=1.0,
+             build=_protocol("he:HistogramEncoding", 4, 1.0, thresholding=False), true_loss=1.0),
+    _toolbox(name="LocalHashing(4, 1.0)", build=_protocol("lh:LocalHashing", 4, 1.0),
+             pair=(0, 1), claim=1.0, true_loss=1.0, release="the numbers of the returned pair"),
+    _toolbox(name="SubsetSelection(4, 1.0)", build=_protocol("ss:SubsetSelection", 4, 1.0),
+             pair=(0, 1), claim=1.0, true_loss=1.0),
+    _toolbox(name="SubsetSelection(20, 1.0)", build=_protocol("ss:SubsetSelection", 20, 1.0),
+             pair=(0, 1), claim=1.0, true_loss=1.0),
+    _nprr(name="laplace(x, 1.0)", pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
+          build=lambda: lambda x, size, _: import_attribute("nprr:laplace")(np.full(size, x), 1.0),
+          stated="mechanisms.py:21, docstring: privacy parameter; scale 1 / eps in line 28"),
+    _nprr(name="warner_rr(x, r_from_G_eps(1, 1.0))", pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
+          build=lambda: lambda x, size, _: import_attribute("nprr:warner_rr")(
+              np.full(size, x), import_attribute("nprr:r_from_G_eps")(1, 1.0))),
+    _nprr(name="nprr(x, *r_G_opt_entropy(1.0))", build=lambda: _respond_with_optimum(1.0),
+          pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
+          stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
+    _nprr(name="nprr(x, *r_G_opt_entropy(2.0))", build=lambda: _respond_with_optimum(2.0),
+          pair=(0.0, 1.0), claim=2.0, true_loss=_loss_of_response(6, 2.0), cause=_GRID,
+          stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
+    _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4)", build=lambda: _respond_at(4), claim=1.0,
+          pair=(0.0, 1.0), true_loss=_loss_of_response(4, 1.0), cause=_GRID),
+    _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4), between the ends", build=lambda: _respond_at(4),
+          pair=(0.25, 0.75), claim=1.0),
+    _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _respond_at(16), claim=1.0,
+          pair=(0.0, 1.0), true_loss=_loss_of_response(16, 1.0), cause=_GRID),
+    _hll(name="HyperLogLogLDP(SketchConfig()).sketch_map", pair=("apple", "grape"),
+         build=_sketch(lambda sketch, _: sorted(sketch.sketch_map)), relation="any two words",
+         release="sketch_map, an attribute: its keys", true_loss=math.inf,
+         cause="a sketch is stored under the true segment (HyperLogLogLDP.py:28)"),
+    _hll(name="HyperLogLogLDP(SketchConfig()).estimate_word('apple')", pair=("apple", "grape"),
+         build=_sketch(lambda sketch, _: sketch.estimate_word("apple")), relation="any two words",
+         true_loss=math.inf,
+         cause="a word whose segments were not inserted has the estimate 0 (HyperLogLogLDP.py:43)"),
+    _hll(name="HyperLogLogLDP(SketchConfig()).reported_item_hashes", pair=("apple", "grape"),
+         build=_sketch(lambda sketch, _: sorted(map(str, sketch.reported_item_hashes))),
+         relation="any two words", release="reported_item_hashes, an attribute",
+         cause="the probability of the true hash is that of a choice between two answers, and "
+         "another hash is one of 2**64 (HyperLogLogLDP.py:15)"),
+)  # fmt: skip
