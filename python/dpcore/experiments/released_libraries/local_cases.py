@@ -1,7 +1,7 @@
 """Cases of packages of local differential privacy: pure-ldp, multi-freq-ldpy, ldp-toolbox and nprr.
 
-A client of these packages randomises the value of one person, so that any two values are neighbours.
-The last cases are those of hll-py, whose sketches count words.
+Their clients randomise the value of one person, so that any two values are neighbours. The last
+cases are those of hll-py, whose sketches count words.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...attacks import Threshold
 from .cases import Case, import_attribute
 
 _VALUES: Final = "any two values"
@@ -40,17 +41,23 @@ _hll = partial(
 )  # fmt: skip
 
 
-def _flatten(answer: Any) -> Any:
-    """Return the numbers of nested lists as one array, in their order; else the answer itself."""
-    return np.array(_list_numbers(answer)) if isinstance(answer, (list, tuple, zip)) else answer
-
-
 def _list_numbers(answer: Any) -> list[Any]:
+    """Return the numbers of nested lists, tuples and arrays, in their order."""
     if isinstance(answer, np.ndarray):
-        return list(answer.tolist())
+        return list(answer.ravel().tolist())
     if not isinstance(answer, (list, tuple, zip)):
         return [answer]
     return [number for part in answer for number in _list_numbers(part)]
+
+
+def _draw(function: Callable[[Any], Any], reports: int = 1) -> Callable[[Any, int, Any], Any]:
+    """Return a function of many draws, each of the numbers of one or several answers."""
+
+    def draw_rows(x: Any, size: int, _: Any) -> Any:
+        rows = [_list_numbers(function(x)) for _ in range(size * reports)]
+        return np.array(rows).reshape(size, -1)
+
+    return draw_rows
 
 
 def _hash(size: int, seed: int) -> Callable[[Any], int]:
@@ -58,33 +65,33 @@ def _hash(size: int, seed: int) -> Callable[[Any], int]:
     return lambda data: zlib.crc32(f"{seed}/{data}".encode()) % size
 
 
-_HASHES: Final = [_hash(16, seed) for seed in range(2)]
+_HASHES: Final = [_hash(8, seed) for seed in range(2)]
 
 
 def _client(
     name: str, *arguments: Any, inner: tuple[Any, ...] = (), **options: Any
-) -> Callable[[], Callable[[Any], Any]]:
+) -> Callable[[], Callable[[Any, int, Any], Any]]:
     """Return a function that builds a client of pure-ldp, with another one inside if given."""
 
-    def build() -> Callable[[Any], Any]:
+    def build() -> Callable[[Any, int, Any], Any]:
         oracles, hitters = "pure_ldp.frequency_oracles", "pure_ldp.heavy_hitters"
         module = hitters if name in ("PEMClient", "TreeHistClient", "SFPClient") else oracles
         kind = import_attribute(f"{module}:{name}")
         oracle = import_attribute(f"{oracles}:{inner[0]}")(*inner[1:]) if inner else None
         client = kind(*arguments, **options | ({"fo_client": oracle} if inner else {}))
-        return lambda x: _flatten(client.privatise(x))
+        return _draw(client.privatise)
 
     return build
 
 
-def _call(path: str, *arguments: Any, reports: int = 1) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a client function of multi-freq-ldpy."""
+def _call(
+    path: str, *arguments: Any, reports: int = 1
+) -> Callable[[], Callable[[Any, int, Any], Any]]:
+    """Return a function that builds calls of a client function of multi-freq-ldpy."""
 
-    def build() -> Callable[[Any], Any]:
+    def build() -> Callable[[Any, int, Any], Any]:
         function = import_attribute(f"multi_freq_ldpy.{path}")
-        if reports == 1:
-            return lambda x: _flatten(function(x, *arguments))
-        return lambda x: _flatten([function(x, *arguments) for _ in range(reports)])
+        return _draw(lambda x: function(x, *arguments), reports)
 
     return build
 
@@ -112,22 +119,24 @@ def _tuple(solution: str, client: str, line: int, sizes: list[int], **fields: An
     return _multi(**facts | fields)
 
 
-def _repeated(name: str, line: int, *arguments: Any, **fields: Any) -> Case:
+def _repeated(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of one report of a longitudinal client: its claim is the last argument."""
-    call = f"{name}_Client(x, {', '.join(map(repr, arguments))})"
+    call = f"{client}_Client(x, {', '.join(map(repr, arguments))})"
     facts = {"claim": arguments[-1], "pair": (0, 1), "relation": _VALUES, "name": call,
-             "stated": f"long_freq_est/{name}.py:{line}, docstring: privacy of a single report",
-             "build": _call(f"long_freq_est.{name}:{name}_Client", *arguments)}  # fmt: skip
+             "stated": f"long_freq_est/{client}.py:{line}, docstring: privacy of a single report",
+             "build": _call(f"long_freq_est.{client}:{client}_Client", *arguments)}  # fmt: skip
     return _multi(**facts | fields)
 
 
-def _protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
     """Return a function that builds a protocol of ldp-toolbox."""
 
-    def build() -> Callable[[Any], Any]:
+    def build() -> Any:
         kind = import_attribute(f"ldp_toolbox.protocols.frequency.{path}")
         protocol = kind(*arguments, **options)
-        return lambda x: _flatten(protocol.obfuscate(x))
+        # Its answers are lists of different lengths.
+        is_ragged = getattr(protocol, "thresholding", False)
+        return protocol.obfuscate if is_ragged else _draw(protocol.obfuscate)
 
     return build
 
@@ -153,10 +162,12 @@ def _respond_at(grid: int) -> Callable[[float, int, Any], Any]:
     return _respond(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
 
 
-def _loss_of_response(grid: int, epsilon: float) -> float:
-    """Return the loss at the ends of [0, 1], where a rounded uniform has half the probability."""
-    r = math.expm1(epsilon) / (math.exp(epsilon) + grid)
-    return math.log1p(2 * grid * r / (1 - r))
+def _loss_of_response(grid: int, epsilon: float, ends: bool = True) -> float:
+    """Return the loss of two points of the grid.
+
+    The uniform answer is rounded: the ends of [0, 1] have half the probability of other points.
+    """
+    return math.log1p((2 if ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
 def _sketch(read: Callable[[Any, str], Any]) -> Callable[[], Callable[[str], Any]]:
@@ -180,28 +191,47 @@ def _amplify(count: int) -> float:
     return math.log1p(count * math.expm1(1.0))
 
 
-def _loss_of_fake_data(first: int, second: int) -> float:
-    """Return the loss of RS+FD with GRR at epsilon 1 if the value of the first attribute changes.
+_AMPLIFIED: Final = math.exp(_amplify(2))
 
-    The worst output has the true value of the first and another value of the second attribute.
+
+def _loss_of_fake_data(likelihood: float) -> float:
+    """Return the loss of RS+FD if the first value changes and the second is one of two.
+
+    Args:
+        likelihood: that of the worst first output for the other value, over that for fake data.
     """
-    factor = math.exp(_amplify(2))
-    own, other = 1 / ((factor + first - 1) * second), 1 / ((factor + second - 1) * first)
-    return math.log((factor * own + other) / (own + other))
+    second = 2 / (_AMPLIFIED + 1)
+    return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
 
 
+def _match(row: tuple[float | None, ...]) -> Callable[[], Any]:
+    """Return a function that makes an attack: is an output this row, but for the places of None?"""
+    places = [place for place, entry in enumerate(row) if entry is not None]
+    values = [row[place] for place in places]
+
+    def match_rows(outputs: Any) -> Any:
+        return np.all(outputs[:, places] == values, axis=1).astype(float)
+
+    return lambda: Threshold(score=match_rows)
+
+
+_SUBSETS: Final = _call("pure_frequency_oracles.SS:SS_Client", 20, 1.0)
 _ORDER: Final = (
     "the true value, if it is in the answer, is its first entry, and the others are drawn without "
     "it (pure_frequency_oracles/SS.py:39)"
 )
 _SETS: Final = "the returned array, in its order"
 _ATTRIBUTE: Final = (
-    "the amplified epsilon ({}) is derived from the sampling of one attribute; but the other "
-    "values are fake and independent of it, and the output shows which attribute was sampled"
+    "the sampled value has the amplified epsilon (mdim_freq_est/RSpFD_solution.py:{}), and an "
+    "output that fits all values of x is as much more probable for x if all of them change"
+)
+_ONE_ATTRIBUTE: Final = (
+    "the epsilon is amplified as if outputs did not show which value was sampled "
+    "(mdim_freq_est/RSpFD_solution.py:{}); fake data make one of them the more probable one"
 )
 _RAPPOR: Final = (
     "the loop only sets bits to 1, so that a bit that is 1 stays 1 "
-    "(frequency_oracles/rappor/rappor_client.py:50)"
+    "(frequency_oracles/rappor/rappor_client.py:51)"
 )
 _GRID: Final = (
     "a rounded uniform number has half the probability at 0 and 1, and the formula for r takes it "
@@ -227,10 +257,10 @@ CASES: tuple[Case, ...] = (
           true_loss=1.0),
     _pure(name="FastLHClient(1.0, 4, 10, use_olh=True)", pair=(1, 2), claim=1.0, true_loss=1.0,
           build=_client("FastLHClient", 1.0, 4, 10, use_olh=True)),
-    _pure(name="CMSClient(1.0, hash_funcs, 16)", build=_client("CMSClient", 1.0, _HASHES, 16),
+    _pure(name="CMSClient(1.0, hash_funcs, 8)", build=_client("CMSClient", 1.0, _HASHES, 8),
           pair=(1, 2), claim=1.0, true_loss=1.0),
-    _pure(name="CMSClient(1.0, hash_funcs, 16, is_hadamard=True)", pair=(1, 2), claim=1.0,
-          build=_client("CMSClient", 1.0, _HASHES, 16, is_hadamard=True), true_loss=1.0),
+    _pure(name="CMSClient(1.0, hash_funcs, 8, is_hadamard=True)", pair=(1, 2), claim=1.0,
+          build=_client("CMSClient", 1.0, _HASHES, 8, is_hadamard=True), true_loss=1.0),
     _pure(name="HadamardMechClient(1.0, 4, 1)", build=_client("HadamardMechClient", 1.0, 4, 1),
           pair=(1, 4), claim=1.0, true_loss=1.0, release="the pairs of the returned value"),
     _pure(name="HadamardMechClient(2.0, 4, 1, use_optimal_t=True)", pair=(1, 4), claim=2.0,
@@ -240,19 +270,19 @@ CASES: tuple[Case, ...] = (
           build=_client("HadamardResponseClient", 1.0, 8, None)),
     _pure(name="HadamardResponseClient(3.0, 8, hash_funcs)", pair=(1, 8), claim=3.0,
           build=_client("HadamardResponseClient", 3.0, 8, np.arange(8)), true_loss=3.0),
-    _pure(name="RAPPORClient(0.5, 16, hash_funcs), two hash functions", pair=(1, 2),
-          build=_client("RAPPORClient", 0.5, 16, [_HASHES], num_of_cohorts=1),
+    _pure(name="RAPPORClient(0.5, 8, hash_funcs), two hash functions", pair=(1, 2),
+          build=_client("RAPPORClient", 0.5, 8, [_HASHES], num_of_cohorts=1),
           claim=4 * math.log(3), true_loss=math.inf, stated=_STATED_RAPPOR.format(90),
           cause=_RAPPOR),
-    _pure(name="RAPPORClient(0.76, 16, hash_funcs), one hash function", pair=(1, 2), claim=1.0,
-          build=_client("RAPPORClient", 0.76, 16, [_HASHES[:1]], num_of_cohorts=1),
+    _pure(name="RAPPORClient(0.76, 8, hash_funcs), one hash function", pair=(1, 2), claim=1.0,
+          build=_client("RAPPORClient", 0.76, 8, [_HASHES[:1]], num_of_cohorts=1),
           true_loss=math.inf, stated=_STATED_RAPPOR.format(78), cause=_RAPPOR),
     _pure(name="PCSClient(1.0, 2, 8, hash_funcs)", pair=(1, 2), claim=1.0, true_loss=1.0,
           build=_client("PCSClient", 1.0, 2, 8, [(_hash(8, i), _hash(2, i)) for i in (0, 1)])),
-    _pure(name="SketchResponseClient(1.0, 16, hash_funcs)", pair=(1, 2), claim=1.0,
-          build=_client("SketchResponseClient", 1.0, 16, _HASHES), true_loss=1.0),
-    _pure(name="SketchResponseClient(1.0, 16, hash_funcs, fo_client=DEClient(1.0, 16))",
-          build=_client("SketchResponseClient", 1.0, 16, _HASHES, inner=("DEClient", 1.0, 16)),
+    _pure(name="SketchResponseClient(1.0, 8, hash_funcs)", pair=(1, 2), claim=1.0,
+          build=_client("SketchResponseClient", 1.0, 8, _HASHES), true_loss=1.0),
+    _pure(name="SketchResponseClient(1.0, 8, hash_funcs, fo_client=DEClient(1.0, 8))",
+          build=_client("SketchResponseClient", 1.0, 8, _HASHES, inner=("DEClient", 1.0, 8)),
           pair=(1, 2), claim=1.0, true_loss=1.0),
     _pure(name="PEMClient(1.0, 2, 6, 2)", build=_client("PEMClient", 1.0, 2, 6, 2), claim=1.0,
           pair=("000000", "111111"), stated=_STATED_HITTERS, true_loss=1.0),
@@ -266,8 +296,8 @@ CASES: tuple[Case, ...] = (
           pair=("0000", "1111"), stated=_STATED_HITTERS),
     _pure(name="SFPClient(1.0, 2, 4)", build=_client("SFPClient", 1.0, 2, 4), claim=1.0,
           pair=("0000", "1111"), stated=_STATED_HITTERS),
-    _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 16))", claim=4.0,
-          build=_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, _HASHES, 16)),
+    _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 8))", claim=4.0,
+          build=_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, _HASHES, 8)),
           pair=("0000", "1111"), stated=_STATED_HITTERS),
     _single("GRR", 17, 4, 1.0),
     _single("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
@@ -279,8 +309,7 @@ CASES: tuple[Case, ...] = (
     _single("SS", 17, 4, 1.0),
     _single("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
     _single("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
-            build=lambda: lambda x, draw=_call("pure_frequency_oracles.SS:SS_Client", 20, 1.0)():
-            np.sort(draw(x)), release="the returned array, sorted"),
+            build=lambda: lambda *pair: np.sort(_SUBSETS()(*pair)), release="the sorted array"),
     _single("ADP", 17, 4, 1.0),
     _single("ADP", 17, 20, 1.0),
     _tuple("SPL", "GRR", 22, [4, 4], true_loss=1.0),
@@ -290,21 +319,24 @@ CASES: tuple[Case, ...] = (
     _tuple("SMP", "UE", 42, [4, 4], true_loss=1.0),
     _tuple("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
     _tuple("RSpFD", "GRR", 17, [4, 4], true_loss=_amplify(2), reading="relation unclear",
-           cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:22")),
+           trials=200_000, cause=_ATTRIBUTE.format(22)),
     _tuple("RSpFD", "GRR", 17, [4, 4], name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value",
            pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE, true_loss=1.0),
-    _tuple("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=_loss_of_fake_data(20, 2), trials=400_000,
-           cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:22")),
+    _tuple("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
+           true_loss=_loss_of_fake_data(20 / (_AMPLIFIED + 19)), trials=200_000,
+           cause=_ONE_ATTRIBUTE.format(22)),
     _tuple("RSpFD", "UE_zero", 49, [4, 4], true_loss=_amplify(2), reading="relation unclear",
-           cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:55")),
+           trials=200_000, cause=_ATTRIBUTE.format(55)),
     _tuple("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=1.0),
     _tuple("RSpFD", "UE_rnd", 83, [6, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
-           trials=400_000, cause=_ATTRIBUTE.format("mdim_freq_est/RSpFD_solution.py:89")),
-    _tuple("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE),
+           true_loss=_loss_of_fake_data(6 / (_AMPLIFIED + 5)), trials=200_000,
+           attack=_match((1, 0, 0, 0, 0, 0, 0, 1)), cause=_ONE_ATTRIBUTE.format(89)),
+    _tuple("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
+           true_loss=_loss_of_fake_data((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
+           attack=_match((1, 0, *[None] * 18, 1)), cause=_ONE_ATTRIBUTE.format(122)),
     _repeated("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_GRR", 21, 20, 2.0, 1.0),
+    _repeated("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
     _repeated("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
     _repeated("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
     _repeated("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
@@ -349,7 +381,7 @@ CASES: tuple[Case, ...] = (
     _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4)", build=lambda: _respond_at(4), claim=1.0,
           pair=(0.0, 1.0), true_loss=_loss_of_response(4, 1.0), cause=_GRID),
     _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4), between the ends", build=lambda: _respond_at(4),
-          pair=(0.25, 0.75), claim=1.0),
+          pair=(0.25, 0.75), claim=1.0, true_loss=_loss_of_response(4, 1.0, ends=False)),
     _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _respond_at(16), claim=1.0,
           pair=(0.0, 1.0), true_loss=_loss_of_response(16, 1.0), cause=_GRID),
     _hll(name="HyperLogLogLDP(SketchConfig()).sketch_map", pair=("apple", "grape"),
