@@ -170,16 +170,16 @@ def _loss_of_response(grid: int, epsilon: float, ends: bool = True) -> float:
     return math.log1p((2 if ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
-def _sketch(read: Callable[[Any, str], Any]) -> Callable[[], Callable[[str], Any]]:
-    """Return a function that builds a sketch of one word, and what is read from it."""
+def _sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
+    """Return a function that builds a sketch of a word of one segment, and what is read."""
 
     def build() -> Callable[[str], Any]:
         kind, configure = map(import_attribute, ("hll_py:HyperLogLogLDP", "hll_py:SketchConfig"))
 
         def insert_word(x: str) -> Any:
-            sketch = kind(configure())
-            sketch.insert_segments([f"{x}_seg{i}" for i in range(sketch.cfg.m)])
-            return read(sketch, x)
+            sketch = kind(configure(m=1))
+            sketch.insert_segments([f"{x}_seg0"])
+            return read(sketch)
 
         return insert_word
 
@@ -204,14 +204,15 @@ def _loss_of_fake_data(likelihood: float) -> float:
     return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
 
 
-def _match(row: tuple[float | None, ...]) -> Callable[[], Any]:
-    """Return a function that makes an attack: is an output this row, but for the places of None?"""
-    places = [place for place, entry in enumerate(row) if entry is not None]
-    values = [row[place] for place in places]
+def _match(entries: dict[int, int]) -> Callable[[], Any]:
+    """Return a function that makes an attack: have these entries of an output these values?"""
+    places, values = list(entries), list(entries.values())
 
     def match_rows(outputs: Any) -> Any:
         return np.all(outputs[:, places] == values, axis=1).astype(float)
 
+    words = [", ".join(map(str, numbers)) for numbers in (places, values)]
+    match_rows.__qualname__ = "[entries {} are {}]".format(*words)
     return lambda: Threshold(score=match_rows)
 
 
@@ -296,8 +297,8 @@ CASES: tuple[Case, ...] = (
           pair=("0000", "1111"), stated=_STATED_HITTERS),
     _pure(name="SFPClient(1.0, 2, 4)", build=_client("SFPClient", 1.0, 2, 4), claim=1.0,
           pair=("0000", "1111"), stated=_STATED_HITTERS),
-    _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 8))", claim=4.0,
-          build=_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, _HASHES, 8)),
+    _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 4))", claim=4.0,
+          build=_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, [_hash(4, 1)], 4)),
           pair=("0000", "1111"), stated=_STATED_HITTERS),
     _single("GRR", 17, 4, 1.0),
     _single("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
@@ -309,7 +310,8 @@ CASES: tuple[Case, ...] = (
     _single("SS", 17, 4, 1.0),
     _single("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
     _single("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
-            build=lambda: lambda *pair: np.sort(_SUBSETS()(*pair)), release="the sorted array"),
+            build=lambda: lambda x, size, rng: np.sort(_SUBSETS()(x, size, rng)),
+            release="the returned array, sorted"),
     _single("ADP", 17, 4, 1.0),
     _single("ADP", 17, 20, 1.0),
     _tuple("SPL", "GRR", 22, [4, 4], true_loss=1.0),
@@ -331,10 +333,10 @@ CASES: tuple[Case, ...] = (
            true_loss=1.0),
     _tuple("RSpFD", "UE_rnd", 83, [6, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=_loss_of_fake_data(6 / (_AMPLIFIED + 5)), trials=200_000,
-           attack=_match((1, 0, 0, 0, 0, 0, 0, 1)), cause=_ONE_ATTRIBUTE.format(89)),
+           attack=_match(dict(enumerate((1, 0, 0, 0, 0, 0, 0, 1)))), cause=_ONE_ATTRIBUTE.format(89)),
     _tuple("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=_loss_of_fake_data((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
-           attack=_match((1, 0, *[None] * 18, 1)), cause=_ONE_ATTRIBUTE.format(122)),
+           attack=_match({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
     _repeated("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
     _repeated("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
     _repeated("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
@@ -384,16 +386,16 @@ CASES: tuple[Case, ...] = (
           pair=(0.25, 0.75), claim=1.0, true_loss=_loss_of_response(4, 1.0, ends=False)),
     _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _respond_at(16), claim=1.0,
           pair=(0.0, 1.0), true_loss=_loss_of_response(16, 1.0), cause=_GRID),
-    _hll(name="HyperLogLogLDP(SketchConfig()).sketch_map", pair=("apple", "grape"),
-         build=_sketch(lambda sketch, _: sorted(sketch.sketch_map)), relation="any two words",
+    _hll(name="HyperLogLogLDP(SketchConfig(m=1)).sketch_map", pair=("apple", "grape"),
+         build=_sketch(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",
          release="sketch_map, an attribute: its keys", true_loss=math.inf,
          cause="a sketch is stored under the true segment (HyperLogLogLDP.py:28)"),
-    _hll(name="HyperLogLogLDP(SketchConfig()).estimate_word('apple')", pair=("apple", "grape"),
-         build=_sketch(lambda sketch, _: sketch.estimate_word("apple")), relation="any two words",
+    _hll(name="HyperLogLogLDP(SketchConfig(m=1)).estimate_word('apple')", pair=("apple", "grape"),
+         build=_sketch(lambda sketch: sketch.estimate_word("apple")), relation="any two words",
          true_loss=math.inf,
          cause="a word whose segments were not inserted has the estimate 0 (HyperLogLogLDP.py:43)"),
-    _hll(name="HyperLogLogLDP(SketchConfig()).reported_item_hashes", pair=("apple", "grape"),
-         build=_sketch(lambda sketch, _: sorted(map(str, sketch.reported_item_hashes))),
+    _hll(name="HyperLogLogLDP(SketchConfig(m=1)).reported_item_hashes", pair=("apple", "grape"),
+         build=_sketch(lambda sketch: sorted(map(str, sketch.reported_item_hashes))),
          relation="any two words", release="reported_item_hashes, an attribute",
          cause="the probability of the true hash is that of a choice between two answers, and "
          "another hash is one of 2**64 (HyperLogLogLDP.py:15)"),
