@@ -124,7 +124,8 @@ def _tuple(solution: str, client: str, line: int, sizes: list[int], **fields: An
 def _repeated(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of one report of a longitudinal client: its claim is the last argument."""
     call = f"{client}_Client(x, {', '.join(map(repr, arguments))})"
-    facts: dict[str, Any] = {"claim": arguments[-1], "pair": (0, 1), "relation": _VALUES, "name": call,
+    facts: dict[str, Any] = {
+             "claim": arguments[-1], "pair": (0, 1), "relation": _VALUES, "name": call,
              "stated": f"long_freq_est/{client}.py:{line}, docstring: privacy of a single report",
              "build": _call(f"long_freq_est.{client}:{client}_Client", *arguments)}  # fmt: skip
     return _multi(**facts | fields)
