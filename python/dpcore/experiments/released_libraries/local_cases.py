@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...attacks import Threshold
+from ...attacks import Threshold, hash_score
 from .cases import Case, import_attribute
 
 _VALUES: Final = "any two values"
@@ -65,6 +65,22 @@ def _draw(function: Callable[[Any], Any], reports: int = 1) -> Callable[[Any, in
 def _hash(size: int, seed: int) -> Callable[[Any], int]:
     """Make a hash function onto the numbers below a size."""
     return lambda data: zlib.crc32(f"{seed}/{data}".encode()) % size
+
+
+def _match_hashes(pair: tuple[int, int], size: int) -> Callable[[], Any]:
+    """Return a function that builds the attack on local hashing onto the numbers below a size."""
+
+    def build() -> Threshold:
+        make_hash = import_attribute("xxhash:xxh32")
+        # pure-ldp numbers its values from 1, and hashes the number from 0.
+        first = min(pair)
+
+        def hash_item(x: int, seed: int) -> int:
+            return int(make_hash(str(x - first), seed=seed).intdigest()) % size
+
+        return Threshold(score=hash_score(hash_item, pair))
+
+    return build
 
 
 _HASHES: Final = [_hash(8, seed) for seed in range(2)]
@@ -256,11 +272,12 @@ CASES: tuple[Case, ...] = (
     _pure(name="HEClient(1.0, 4)", build=_client("HEClient", 1.0, 4), pair=(1, 2), claim=1.0,
           true_loss=1.0),
     _pure(name="LHClient(1.0, 4, use_olh=True)", build=_client("LHClient", 1.0, 4, use_olh=True),
-          pair=(1, 2), claim=1.0, true_loss=1.0),
+          pair=(1, 2), claim=1.0, true_loss=1.0, attack=_match_hashes((1, 2), 4)),
     _pure(name="LHClient(1.0, 4)", build=_client("LHClient", 1.0, 4), pair=(1, 2), claim=1.0,
-          true_loss=1.0),
+          true_loss=1.0, attack=_match_hashes((1, 2), 2)),
     _pure(name="FastLHClient(1.0, 4, 10, use_olh=True)", pair=(1, 2), claim=1.0, true_loss=1.0,
-          build=_client("FastLHClient", 1.0, 4, 10, use_olh=True)),
+          build=_client("FastLHClient", 1.0, 4, 10, use_olh=True),
+          attack=_match_hashes((1, 2), 4)),
     _pure(name="CMSClient(1.0, hash_funcs, 8)", build=_client("CMSClient", 1.0, _HASHES, 8),
           pair=(1, 2), claim=1.0, true_loss=1.0),
     _pure(name="CMSClient(1.0, hash_funcs, 8, is_hadamard=True)", pair=(1, 2), claim=1.0,
@@ -308,8 +325,8 @@ CASES: tuple[Case, ...] = (
     _single("UE", 17, 4, 1.0),
     _single("UE", 17, 4, 1.0, False),
     _single("HE", 18, 4, 1.0),
-    _single("LH", 21, 4, 1.0),
-    _single("LH", 21, 4, 1.0, False),
+    _single("LH", 21, 4, 1.0, attack=_match_hashes((0, 1), 4)),
+    _single("LH", 21, 4, 1.0, False, attack=_match_hashes((0, 1), 2)),
     _single("SS", 17, 4, 1.0),
     _single("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
     _single("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
@@ -346,7 +363,7 @@ CASES: tuple[Case, ...] = (
     _repeated("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
     _repeated("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
     _repeated("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_LH", 18, 4, 2.0, 1.0),
+    _repeated("L_LH", 18, 4, 2.0, 1.0, attack=_match_hashes((0, 1), 3)),
     _repeated("L_ADP", 18, 4, 2.0, 1.0),
     _repeated("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
               build=_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
@@ -366,7 +383,8 @@ CASES: tuple[Case, ...] = (
     _toolbox(name="HistogramEncoding(4, 1.0, thresholding=False)", pair=(0, 1), claim=1.0,
              build=_protocol("he:HistogramEncoding", 4, 1.0, thresholding=False), true_loss=1.0),
     _toolbox(name="LocalHashing(4, 1.0)", build=_protocol("lh:LocalHashing", 4, 1.0),
-             pair=(0, 1), claim=1.0, true_loss=1.0, release="the numbers of the returned pair"),
+             pair=(0, 1), claim=1.0, true_loss=1.0, release="the numbers of the returned pair",
+             attack=_match_hashes((0, 1), 4)),
     _toolbox(name="SubsetSelection(4, 1.0)", build=_protocol("ss:SubsetSelection", 4, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0),
     _toolbox(name="SubsetSelection(20, 1.0)", build=_protocol("ss:SubsetSelection", 20, 1.0),
