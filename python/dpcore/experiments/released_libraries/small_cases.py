@@ -1,7 +1,488 @@
-"""Cases of small."""
+"""Cases of packages with few mechanisms.
+
+diffpriv-pure, ornl-presto, eeprivacy, dp-group-stats, dwork, pypantera and trasgoDP.
+"""
 
 from __future__ import annotations
 
-from .cases import Case
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
-CASES: tuple[Case, ...] = ()
+import numpy as np
+
+from .cases import Case, import_attribute
+
+_Build = Callable[[], Callable[..., Any]]
+
+_pure = partial(Case, package="diffpriv-pure", version="0.1.0")
+_presto = partial(Case, package="ornl-presto", version="0.1.29")
+_energy = partial(Case, package="eeprivacy", version="0.0.5")
+_group = partial(Case, package="dp-group-stats", version="0.1.2")
+_dwork = partial(Case, package="dwork", version="0.0.13")
+_text = partial(Case, package="pypantera", version="1.0.2")
+_local = partial(Case, package="trasgodp", version="2.1.0")
+
+_REPLACE: Final = "one value is replaced"
+_ADD: Final = "one value is added"
+_DISTANCE: Final = "numbers that differ by the sensitivity"
+_LOCAL: Final = "the value of one record is replaced"
+
+_ZERO_ONE: Final = (0.0, 1.0)
+_LISTS: Final = ([0.0] * 10, [0.0] * 9 + [1.0])
+_LONGER: Final = ([5.0] * 9, [5.0] * 9 + [6.0])
+
+
+def _call(path: str, **options: Any) -> _Build:
+    """Return a function that builds a call with one input."""
+
+    def build() -> Callable[[Any], Any]:
+        function = import_attribute(path)
+        return lambda x: function(x, **options)
+
+    return build
+
+
+def _call_array(path: str, **options: Any) -> _Build:
+    """Return a function that builds a call whose output, a tensor, is read as an array."""
+
+    def build() -> Callable[[Any], Any]:
+        function = import_attribute(path)
+        return lambda x: np.asarray(function(np.asarray(x), **options))
+
+    return build
+
+
+def _add(path: str, **options: Any) -> _Build:
+    """Return a function that builds the sum of an input and of the noise of a package."""
+
+    def build() -> Callable[[Any], Any]:
+        function = import_attribute(path)
+        return lambda x: x + function(**options)
+
+    return build
+
+
+def _draw(path: str, key: str, *others: Any, **options: Any) -> _Build:
+    """Return a function that builds a call for many records, each of which has its own noise.
+
+    Args:
+        path: module and function.
+        key: name of the argument that holds the records.
+        *others: records after those that are audited.
+        **options: further arguments.
+    """
+
+    def build() -> Callable[[Any, int, Any], Any]:
+        function = import_attribute(path)
+
+        def draw(x: Any, size: int, rng: Any) -> Any:
+            records = np.append(np.full(size, x), others) if others else np.full(size, x)
+            return np.asarray(function(**{key: records}, **options))[:size]
+
+        return draw
+
+    return build
+
+
+def _gaussian_loss(ratio: float, delta: float) -> float:
+    """Compute epsilon of Gaussian noise at delta (Balle and Wang 2018, theorem 8).
+
+    Args:
+        ratio: distance of the inputs, over the standard deviation.
+        delta: delta.
+    """
+    low, high = 0.0, 200.0
+    for _ in range(100):
+        epsilon = (low + high) / 2
+        first, second = (
+            math.erfc((epsilon / ratio + sign * ratio / 2) / math.sqrt(2)) / 2 for sign in (-1, 1)
+        )
+        low, high = (epsilon, high) if first - math.exp(epsilon) * second > delta else (low, epsilon)
+    return low
+
+
+def _operate(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
+    """Return a function that builds an operation of eeprivacy and executes it."""
+
+    def build() -> Callable[[Any], Any]:
+        operation = import_attribute(f"eeprivacy.operations:{kind}")(**options)
+        return lambda x: operation.execute(**{key: np.asarray(x)}, **arguments)
+
+    return build
+
+
+def _publish(*names: str, **bounds: float) -> _Build:
+    """Return a function that builds noisy sums of clipped hours, as the README adds them."""
+
+    def build() -> Callable[[Any], Any]:
+        limits = import_attribute("dp_group_stats:ContributionBounds")(**bounds)
+        config = import_attribute("dp_group_stats:DPGroupStatsConfig")(bounds=limits)
+        noise = import_attribute("dp_group_stats:laplace_noise")
+        parts = [
+            (
+                getattr(limits, f"clip_{name}"),
+                getattr(config.epsilon_split, f"{name}_sum"),
+                getattr(limits, f"{name}_sensitivity"),
+            )
+            for name in names
+        ]
+        return lambda x: np.array(
+            [sum(map(clip, x)) + noise(epsilon, scale) for clip, epsilon, scale in parts]
+        )
+
+    return build
+
+
+def _publish_periods() -> Callable[[Any], Any]:
+    """Return noisy sums of four periods, with epsilon adapted to a cap of 1."""
+    adapt = import_attribute("dp_group_stats:compute_adaptive_epsilon")
+    noise = import_attribute("dp_group_stats:laplace_noise")
+    limits = import_attribute("dp_group_stats:ContributionBounds")()
+
+    def publish(x: Any) -> Any:
+        spent, sums = 0.0, []
+        for index in range(4):
+            epsilon = adapt(
+                config_epsilon=0.8, annual_cap=1.0, period_index=index, total_periods=4,
+                spent_so_far=spent,
+            )  # fmt: skip
+            spent += epsilon
+            sums.append(sum(map(limits.clip_actual, x)) + noise(epsilon, limits.actual_sensitivity))
+        return np.array(sums)
+
+    return publish
+
+
+def _ask(
+    query: Callable[[Any], Any], epsilon: float, kind: str = "Float", low: Any = 0, high: Any = 200
+) -> _Build:
+    """Return a function that builds a query of dwork on a table with columns A and B."""
+
+    def build() -> Callable[[Any], Any]:
+        values = import_attribute(f"dwork.language.types:{kind}")
+        columns = {name: values(min=low, max=high) for name in "AB"}
+        schema = type("Schema", (import_attribute("dwork.dataschema:DataSchema"),), columns)
+        dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
+        frame = import_attribute("pandas:DataFrame")
+        return lambda x: query(dataset(schema, frame({"A": x, "B": x}))).dp(epsilon)
+
+    return build
+
+
+def _group_rows() -> Callable[[Any], Any]:
+    """Return the names of the groups of a table of dwork."""
+    schema = import_attribute("dwork.dataschema:DataSchema")
+    dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
+    frame = import_attribute("pandas:DataFrame")
+    return lambda x: tuple(dataset(schema, frame({"A": x})).group_by(by="A").groups)
+
+
+def _obfuscate(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
+    """Return a function that builds a mechanism of pypantera on a small vocabulary."""
+
+    def build() -> Callable[[Any, int, Any], Any]:
+        kind, frame = import_attribute(f"src.{path}"), import_attribute("pandas:DataFrame")
+        lines = [f"{word} {' '.join(map(str, vector))}\n" for word, vector in words.items()]
+        with TemporaryDirectory() as folder:
+            place = Path(folder) / "embeddings.txt"
+            # Parts of the file are read by processes, which may skip the line at their border.
+            place.write_text("".join(lines * 3), encoding="utf-8")
+            mechanism = kind({"embPath": str(place)} | options)
+
+        def obfuscate(x: str, size: int, rng: Any) -> list[str]:
+            texts = frame({"id": range(size), "text": [x] * size})
+            return [row[0] for row in mechanism.obfuscateText(texts, 1)["obfuscatedText"]]
+
+        return obfuscate
+
+    return build
+
+
+def _draw_column(path: str, *others: Any, **options: Any) -> _Build:
+    """Return a function that builds a call for the column of a table."""
+
+    def build() -> Callable[[Any, int, Any], Any]:
+        function, frame = import_attribute(path), import_attribute("pandas:DataFrame")
+
+        def draw(x: Any, size: int, rng: Any) -> Any:
+            table = frame({"value": [x] * size + list(others)})
+            return function(table, "value", **options)["value"].to_numpy()[:size]
+
+        return draw
+
+    return build
+
+
+def _release_column(path: str, **options: Any) -> _Build:
+    """Return a function that builds a call for all records of a small list."""
+
+    def build() -> Callable[[Any], Any]:
+        function = import_attribute(path)
+        return lambda x: tuple(map(str, function(np.array(x), **options)))
+
+    return build
+
+
+def _move(*columns: str, fresh: bool = True) -> _Build:
+    """Return a function that builds metric privacy at epsilon 0.01 per metre.
+
+    Args:
+        *columns: columns of the result that are released.
+        fresh: True for a new seed in each call, False for the default seed.
+    """
+
+    def build() -> Callable[[Any, int, Any], Any]:
+        function = import_attribute("trasgodp.geoindis:metric_privacy")
+        frame = import_attribute("pandas:DataFrame")
+
+        def move(x: Any, size: int, rng: Any) -> Any:
+            table = frame(x, columns=["lat", "lon"])
+            seeds = [{"seed": int(n)} for n in rng.integers(2**32, size=size)]
+            options = seeds if fresh else [{}] * size
+            tables = [function(table, "lat", "lon", 0.01, **option) for option in options]
+            return np.array([np.ravel(table[list(columns)]) for table in tables])
+
+        return move
+
+    return build
+
+
+_METRES_PER_DEGREE: Final = 6_371_000 * math.pi / 180
+_NORTH: Final = 100 / _METRES_PER_DEGREE
+
+_PURE_SUM: Final = "__init__.py:78, docstring; the sensitivity is that of a replacement"
+_PURE_MEAN: Final = "__init__.py:89, docstring: sensitivity (high - low) / n"
+_PURE_COUNT: Final = "__init__.py:68, docstring: pure epsilon-DP for integer counts"
+_PRESTO_NOISE: Final = "privacy_mechanisms.py:{}, docstring: epsilon for the sensitivity"
+_PRESTO_RECORD: Final = "privacy_mechanisms.py:{}, docstring; docs/index.md: one record differs"
+_ENERGY: Final = "mechanisms.py:{}, docstring: epsilon for the sensitivity"
+_ENERGY_ADD: Final = "operations.py:{}, docstring; docs, stochastic testing: [] and [1] as neighbours"
+_GROUP: Final = "config.py:54: epsilon of each sum; README, design decisions: a value is replaced"
+_DWORK: Final = "README, quick example: dp(epsilon) gives epsilon-DP; functions.py:20: one row more"
+_WORDS: Final = "words whose embeddings are at distance 1"
+_TEXT: Final = "README: epsilon-DP; {}, docstring: privacy for the metric of the embeddings"
+_TRASGO: Final = "README: epsilon-DP, each record on its own; {}, docstring: privacy budget"
+_GEO: Final = "README: metric privacy of a location; _geo_metric_privacy.py:85, docstring: budget"
+_METRES: Final = "locations that are 100 m apart"
+
+_LINE_OF_WORDS: Final = {"low": (-5.0,), "cat": (0.0,), "dog": (1.0,), "high": (6.0,)}
+_PLANE: Final = {
+    "low": (-9.0, 0.1), "down": (-9.0, -0.1), "left": (-0.2, 0.0), "cat": (0.0, 0.0),
+    "right": (0.2, 0.0), "dog": (1.0, 0.0), "high": (10.0, 0.1), "up": (10.0, -0.1),
+}  # fmt: skip
+_FAR_WORDS: Final = {"cat": (0.0,), "dog": (1.0,)} | {f"far{i}": (1e4 + i,) for i in range(98)}
+_PETS: Final = ("cat", "dog")
+
+CASES: tuple[Case, ...] = (
+    _pure(name="laplace_noise(scale=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0, true_loss=1.0,
+          build=_add("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0), relation=_DISTANCE,
+          stated="__init__.py:45, docstring: pure epsilon-DP", trials=100_000),
+    _pure(name="private_sum(bounds=(0, 1), epsilon=1)", pair=_LISTS, claim=1.0, true_loss=1.0,
+          build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
+          relation=_REPLACE, stated=_PURE_SUM, trials=100_000),
+    _pure(name="private_sum(bounds=(0, 1), epsilon=1), a missing value", claim=1.0, true_loss=1.0,
+          build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
+          pair=([0.0] * 10, [0.0] * 9 + [math.nan]), stated=_PURE_SUM, trials=100_000,
+          relation="one value is replaced by a missing one", reading="relation unclear"),
+    _pure(name="private_sum(bounds=(5, 6), epsilon=1), one value added", pair=_LONGER, claim=1.0,
+          build=_call("diffpriv_pure:private_sum", bounds=(5.0, 6.0), epsilon=1.0),
+          relation=_ADD, stated=_PURE_SUM, true_loss=6.0, trials=100_000,
+          reading="relation unclear",
+          cause="the sensitivity is the upper less the lower bound (__init__.py:83)"),
+    _pure(name="private_sum(bounds=(0, 1), epsilon=0.5, delta=1e-6)", pair=_LISTS, claim=0.5,
+          delta=1e-6, build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=0.5,
+                                  delta=1e-6),
+          relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
+          true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
+    _pure(name="private_sum(bounds=(0, 1), epsilon=8, delta=0.1)", pair=_LISTS, claim=8.0,
+          delta=0.1, build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=8.0,
+                                 delta=0.1), relation=_REPLACE, stated=_PURE_SUM, trials=4 * 10**6,
+          true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1), seconds=600.0,
+          cause="the classical formula, which holds for epsilon below 1, is used for any epsilon "
+          "(__init__.py:57; the README calls it the analytic one)"),
+    _pure(name="private_mean(bounds=(0, 10), epsilon=0.5)", claim=0.5, true_loss=0.5,
+          build=_call("diffpriv_pure:private_mean", bounds=(0.0, 10.0), epsilon=0.5),
+          pair=([1.2, 3.4, 0.0], [1.2, 3.4, 10.0]), relation=_REPLACE, stated=_PURE_MEAN,
+          trials=100_000),
+    _pure(name="private_mean(bounds=(0, 1), epsilon=0.1), one value added", claim=0.1,
+          build=_call("diffpriv_pure:private_mean", bounds=(0.0, 1.0), epsilon=0.1),
+          pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_PURE_MEAN, true_loss=math.inf,
+          trials=100_000, reading="relation unclear",
+          cause="the scale of the noise shows the number of values (__init__.py:94)"),
+    _pure(name="private_count(epsilon=1)", pair=(42, 43), claim=1.0, true_loss=math.inf,
+          build=_call("diffpriv_pure:private_count", epsilon=1.0), stated=_PURE_COUNT,
+          relation="counts that differ by 1", trials=200_000,
+          cause="the noise has one side only: it is never negative (__init__.py:74)"),
+    _pure(name="private_count(epsilon=1e-16)", pair=(42, 43), claim=1e-16, true_loss=math.inf,
+          build=_call("diffpriv_pure:private_count", epsilon=1e-16), stated=_PURE_COUNT,
+          relation="counts that differ by 1", trials=20_000,
+          cause="for an epsilon this small no noise is added (__init__.py:73)"),
+    _presto(name="applyDPLaplace(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
+            build=_draw("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
+            stated=_PRESTO_NOISE.format(75), true_loss=1.0, trials=10**6),
+    _presto(name="applyDPLaplace(sensitivity=3, epsilon=0.5)", pair=(0.0, 3.0), claim=0.5,
+            build=_draw("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
+            relation=_DISTANCE, stated=_PRESTO_NOISE.format(75), true_loss=0.5, trials=10**6),
+    _presto(name="applyDPExponential(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
+            build=_draw("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
+            stated=_PRESTO_NOISE.format(53), true_loss=1.0, trials=10**6),
+    _presto(name="applyDPGaussian(sensitivity=1, delta=1e-5, epsilon=1)", pair=_ZERO_ONE,
+            claim=1.0, delta=1e-5, build=_draw("ornl_presto:applyDPGaussian", "domain"),
+            relation=_DISTANCE, stated=_PRESTO_NOISE.format(32), trials=10**6,
+            true_loss=_gaussian_loss(1 / math.sqrt(math.log(1.25e5)), 1e-5),
+            cause="the variance lacks the factor 2 of the classical formula "
+            "(privacy_mechanisms.py:40)"),
+    _presto(name="applyDPGaussian(sensitivity=100, delta=1e-5, epsilon=1)", pair=(0.0, 100.0),
+            claim=1.0, delta=1e-5, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
+            build=_draw("ornl_presto:applyDPGaussian", "domain", sensitivity=100), trials=10**6,
+            true_loss=_gaussian_loss(10 / math.sqrt(math.log(1.25e5)), 1e-5),
+            cause="the standard deviation grows with the root of the sensitivity, and lacks a "
+            "factor of the root of 2 (privacy_mechanisms.py:40)"),
+    _presto(name="applySVTAboveThreshold_full(epsilon=1)", claim=1.0, true_loss=math.inf,
+            pair=([0.0, 0.0, 0.0, 10.0], [0.0, 0.0, 0.0, 11.0]), relation=_REPLACE,
+            build=_call_array("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
+            stated=_PRESTO_RECORD.format(107), trials=20_000,
+            cause="a value above the threshold is released without noise, and other values of the "
+            "data in place of one below it (privacy_mechanisms.py:97)"),
+    _presto(name="count_mean_sketch(epsilon=1)", claim=1.0, true_loss=math.inf, relation=_REPLACE,
+            build=_call_array("ornl_presto:count_mean_sketch", epsilon=1.0),
+            pair=([5.0] * 4, [5.0] * 3 + [6.0]), stated=_PRESTO_RECORD.format(142), trials=5_000,
+            cause="the bins reach from the least to the largest value of the data, without noise "
+            "(privacy_mechanisms.py:148)"),
+    _presto(name="hadamard_mechanism(epsilon=1)", claim=1.0, true_loss=1.0, trials=5_000,
+            build=_call_array("ornl_presto:hadamard_mechanism", epsilon=1.0),
+            pair=([0.0] * 4, [1.0, 0.0, 0.0, 0.0]), relation="one value of [0, 1] is replaced",
+            stated=_PRESTO_RECORD.format(166)),
+    _presto(name="hadamard_mechanism(epsilon=1), values of [0, 10]", claim=1.0, true_loss=10.0,
+            build=_call_array("ornl_presto:hadamard_mechanism", epsilon=1.0), relation=_REPLACE,
+            pair=([0.0] * 4, [10.0, 0.0, 0.0, 0.0]), stated=_PRESTO_RECORD.format(166),
+            trials=5_000, reading="relation unclear",
+            cause="no bound of the values is stated or applied (privacy_mechanisms.py:176)"),
+    _presto(name="hadamard_response(epsilon=1), 10 values", pair=(0.0, 5.0), claim=1.0,
+            build=_draw("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
+            relation=_LOCAL, stated="privacy_mechanisms.py:186, docstring: local DP, epsilon",
+            true_loss=math.log(10 * math.e + 1), trials=10**6,
+            cause="the probability to answer truthfully is that for two values, and does not "
+            "depend on the number of values (privacy_mechanisms.py:195)"),
+    _presto(name="rappor(epsilon=1)", pair=(0.0, 28.0), claim=1.0, true_loss=1.0, trials=20_000,
+            build=_draw("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
+            stated="privacy_mechanisms.py:207, docstring: epsilon"),
+    _presto(name="rappor(epsilon=1, k=4)", pair=(0.0, 1936.0), claim=1.0, true_loss=3.0,
+            build=_draw("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
+            stated="privacy_mechanisms.py:207, docstring: epsilon", trials=50_000,
+            cause="epsilon is spent on each bit of the filter, of which several differ "
+            "(privacy_mechanisms.py:221)"),
+    _energy(name="LaplaceMechanism(epsilon=1, sensitivity=1)", pair=_ZERO_ONE, claim=1.0,
+            build=_draw("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+                        epsilon=1.0, sensitivity=1.0),
+            relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=1.0, trials=10**6),
+    _energy(name="LaplaceMechanism(epsilon=0.1, sensitivity=3)", pair=(0.0, 3.0), claim=0.1,
+            build=_draw("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+                        epsilon=0.1, sensitivity=3.0),
+            relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=0.1, trials=10**6),
+    _energy(name="GaussianMechanism(epsilon=0.5, delta=0.01, sensitivity=1)", pair=_ZERO_ONE,
+            build=_draw("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+                        epsilon=0.5, delta=0.01, sensitivity=1.0),
+            claim=0.5, delta=0.01, relation=_DISTANCE, stated=_ENERGY.format(103),
+            true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(125)), 0.01), trials=10**6),
+    _energy(name="GaussianMechanism(epsilon=8, delta=0.1, sensitivity=1)", pair=_ZERO_ONE,
+            build=_draw("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+                        epsilon=8.0, delta=0.1, sensitivity=1.0), claim=8.0, delta=0.1,
+            relation=_DISTANCE, stated=_ENERGY.format(103), trials=10**7,
+            true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
+            cause="the classical formula, which holds for epsilon below 1, is used for any epsilon "
+            "(mechanisms.py:83)"),
+    _energy(name="PrivateClampedSum(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
+            build=_operate("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound": 1},
+                           epsilon=1.0),
+            relation=_REPLACE, stated="operations.py:29, docstring", trials=50_000),
+    _energy(name="PrivateClampedSum(5, 6), epsilon=1, one value added", pair=_LONGER, claim=1.0,
+            build=_operate("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound": 6},
+                           epsilon=1.0),
+            relation=_ADD, stated=_ENERGY_ADD.format(29), true_loss=6.0, trials=50_000,
+            reading="relation unclear",
+            cause="the sensitivity is the upper less the lower bound (operations.py:39)"),
+    _energy(name="PrivateClampedMean(0, 1), epsilon=1, no value", pair=([], [1.0]), claim=1.0,
+            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
+                           epsilon=1.0),
+            relation=_ADD, stated=_ENERGY_ADD.format(71), trials=20_000),
+    _energy(name="PrivateClampedMean(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
+            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
+                           epsilon=1.0),
+            relation=_REPLACE, stated="operations.py:71, docstring", trials=50_000),
+    _energy(name="PrivateClampedMean(0, 1), epsilon=0.1, one value added", claim=0.1,
+            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
+                           epsilon=0.1),
+            pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_ENERGY_ADD.format(71), trials=100_000,
+            true_loss=math.log(2) + 0.05, reading="relation unclear",
+            cause="the scale of the noise shows the number of values (operations.py:98)"),
+    _energy(name="PrivateClampedMean(0, 1), epsilon=1, a value of 100", claim=1.0,
+            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
+                           epsilon=1.0),
+            pair=([0.0] * 10, [0.0] * 9 + [100.0]), relation=_REPLACE, true_loss=100.0,
+            stated="operations.py:62 and 71, docstrings: clamping bounds the sensitivity",
+            cause="the mean is clamped, but not the values (operations.py:82)", trials=50_000),
+    _energy(name="PrivateVectorClampedMeanGaussian(0, 1, k=2, N=2), epsilon=1", claim=1.0,
+            build=_operate("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01, epsilon=1.0,
+                           options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}),
+            pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [1.0, 1.0]]), delta=0.01, trials=20_000,
+            relation="one vector is replaced", stated="operations.py:135 and 164, docstrings"),
+    _energy(name="PrivateVectorClampedMeanLaplace(0, 1, k=2, N=2), epsilon=1", claim=1.0,
+            build=_operate("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0, epsilon=1.0,
+                           options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}),
+            pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 1.0]]), true_loss=math.inf, trials=20_000,
+            relation="one vector is replaced", stated="operations.py:214 and 241, docstrings",
+            cause="one number is drawn for all entries (operations.py:256, mechanisms.py:26)"),
+    _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value added", claim=1.0,
+            build=_operate("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+            pair=([0.0] * 9, [0.0] * 9 + [1.0]), relation=_ADD, true_loss=1.0, trials=10_000,
+            stated=_ENERGY_ADD.format(295)),
+    _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value replaced", pair=_LISTS,
+            build=_operate("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+            claim=1.0, relation=_REPLACE, stated="operations.py:295, docstring", true_loss=2.0,
+            trials=20_000, reading="relation unclear",
+            cause="a replaced value changes two bins (operations.py:302)"),
+    _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5", claim=1.0, trials=50_000,
+            build=_operate("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+                           quantile=0.5),
+            pair=([0.0] * 2 + [1.0] * 6, [0.0] * 2 + [1.0] * 6 + [2.0]), relation=_ADD,
+            stated=_ENERGY_ADD.format(335)),
+    _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.9", claim=1.0,
+            build=_operate("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+                           quantile=0.9), trials=200_000, true_loss=1.8 + math.log(7.2 / 9),
+            pair=([0.0] * 2 + [1.0] * 7, [0.0] * 2 + [1.0] * 7 + [2.0]), relation=_ADD,
+            stated=_ENERGY_ADD.format(335),
+            cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
+    _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5, one value replaced",
+            build=_operate("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+                           quantile=0.5), trials=200_000, true_loss=2 + math.log(5 / 7),
+            pair=([0.0] + [1.0] * 5 + [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE,
+            claim=1.0, stated="operations.py:335, docstring",
+            cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
+    _group(name="sum of actual hours", build=lambda: _publish("actual")(), claim=0.8,
+           pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.8, relation=_REPLACE,
+           stated=_GROUP, trials=50_000),
+    _group(name="sum of planned hours", build=lambda: _publish("planned")(), claim=0.2,
+           pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.2, relation=_REPLACE,
+           stated=_GROUP, trials=50_000),
+    _group(name="sums of planned and of actual hours", build=_publish("planned", "actual"),
+           pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), claim=1.0, true_loss=1.0,
+           relation=_REPLACE, stated=_GROUP, trials=50_000),
+    _group(name="sum of actual hours, bounds (30, 50)", claim=0.8, true_loss=0.8,
+           build=_publish("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
+           pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), relation=_REPLACE, stated=_GROUP,
+           trials=50_000),
+    _group(name="sum of actual hours, a missing value", build=_publish("actual"), claim=0.8,
+           pair=([40.0] * 6, [40.0] * 5 + [math.nan]), true_loss=math.inf, stated=_GROUP,
+           relation="one value is replaced by a missing one", reading="relation unclear",
+           trials=20_000, cause="a missing value passes the clipping, and so the sum shows it "
+           "(config.py:43)"),
+    _group(name="sums of four periods, compute_adaptive_epsilon(annual_cap=1)", claim=1.0,
+           build=lambda: _publish_periods(), pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
+           true_loss=1.0, relation="the values of one user are replaced", trials=20_000,
+           stated="accounting.py:233, docstring: never more than the annual cap; README"),
+)  # fmt: skip
