@@ -101,8 +101,13 @@ def _gaussian_loss(ratio: float, delta: float) -> float:
         first, second = (
             math.erfc((epsilon / ratio + sign * ratio / 2) / math.sqrt(2)) / 2 for sign in (-1, 1)
         )
-        low, high = (epsilon, high) if first - math.exp(epsilon) * second > delta else (low, epsilon)
+        larger = first - math.exp(epsilon) * second > delta
+        low, high = (epsilon, high) if larger else (low, epsilon)
     return low
+
+
+def _pure_sigma(*arguments: float) -> float:
+    return float(import_attribute("diffpriv_pure:gaussian_sigma")(*arguments))
 
 
 def _operate(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
@@ -260,7 +265,7 @@ _PURE_COUNT: Final = "__init__.py:68, docstring: pure epsilon-DP for integer cou
 _PRESTO_NOISE: Final = "privacy_mechanisms.py:{}, docstring: epsilon for the sensitivity"
 _PRESTO_RECORD: Final = "privacy_mechanisms.py:{}, docstring; docs/index.md: one record differs"
 _ENERGY: Final = "mechanisms.py:{}, docstring: epsilon for the sensitivity"
-_ENERGY_ADD: Final = "operations.py:{}, docstring; docs, stochastic testing: [] and [1] as neighbours"
+_ENERGY_ADD: Final = "operations.py:{}, docstring; docs, stochastic testing: neighbours [] and [1]"
 _GROUP: Final = "config.py:54: epsilon of each sum; README, design decisions: a value is replaced"
 _DWORK: Final = "README, quick example: dp(epsilon) gives epsilon-DP; functions.py:20: one row more"
 _WORDS: Final = "words whose embeddings are at distance 1"
@@ -275,7 +280,16 @@ _PLANE: Final = {
     "right": (0.2, 0.0), "dog": (1.0, 0.0), "high": (10.0, 0.1), "up": (10.0, -0.1),
 }  # fmt: skip
 _FAR_WORDS: Final = {"cat": (0.0,), "dog": (1.0,)} | {f"far{i}": (1e4 + i,) for i in range(98)}
+_CIRCLE: Final = {
+    word: (math.cos(angle), math.sin(angle)) for angle, word in enumerate(_PLANE)
+}  # fmt: skip
 _PETS: Final = ("cat", "dog")
+_CMP: Final = "EmbeddingPerturbationMechanism.cmp:CMP"
+_MAHALANOBIS: Final = "EmbeddingPerturbationMechanism.mahalanobis:Mahalanobis"
+_VICKREY: Final = "EmbeddingPerturbationMechanism.vickrey:Vickrey"
+_CUSTEXT: Final = "SamplingPerturbationMechanism.custext:CusText"
+_SANTEXT: Final = "SamplingPerturbationMechanism.santext:SanText"
+_TEM: Final = "SamplingPerturbationMechanism.tem:TEM"
 
 CASES: tuple[Case, ...] = (
     _pure(name="laplace_noise(scale=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0, true_loss=1.0,
@@ -298,12 +312,12 @@ CASES: tuple[Case, ...] = (
                                   delta=1e-6),
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
           true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
-    _pure(name="private_sum(bounds=(0, 1), epsilon=8, delta=0.1)", pair=_LISTS, claim=8.0,
-          delta=0.1, build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=8.0,
-                                 delta=0.1), relation=_REPLACE, stated=_PURE_SUM, trials=4 * 10**6,
-          true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1), seconds=600.0,
+    _pure(name="gaussian_noise(gaussian_sigma(1, epsilon=8, delta=0.1))", pair=_ZERO_ONE,
+          build=lambda: _add("diffpriv_pure:gaussian_noise", sigma=_pure_sigma(1.0, 8.0, 0.1))(),
+          claim=8.0, delta=0.1, relation=_DISTANCE, stated="README, public API: analytic sigma",
+          true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1), trials=4 * 10**6,
           cause="the classical formula, which holds for epsilon below 1, is used for any epsilon "
-          "(__init__.py:57; the README calls it the analytic one)"),
+          "(__init__.py:57)"),
     _pure(name="private_mean(bounds=(0, 10), epsilon=0.5)", claim=0.5, true_loss=0.5,
           build=_call("diffpriv_pure:private_mean", bounds=(0.0, 10.0), epsilon=0.5),
           pair=([1.2, 3.4, 0.0], [1.2, 3.4, 10.0]), relation=_REPLACE, stated=_PURE_MEAN,
@@ -317,10 +331,6 @@ CASES: tuple[Case, ...] = (
           build=_call("diffpriv_pure:private_count", epsilon=1.0), stated=_PURE_COUNT,
           relation="counts that differ by 1", trials=200_000,
           cause="the noise has one side only: it is never negative (__init__.py:74)"),
-    _pure(name="private_count(epsilon=1e-16)", pair=(42, 43), claim=1e-16, true_loss=math.inf,
-          build=_call("diffpriv_pure:private_count", epsilon=1e-16), stated=_PURE_COUNT,
-          relation="counts that differ by 1", trials=20_000,
-          cause="for an epsilon this small no noise is added (__init__.py:73)"),
     _presto(name="applyDPLaplace(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
             build=_draw("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(75), true_loss=1.0, trials=10**6),
@@ -463,10 +473,10 @@ CASES: tuple[Case, ...] = (
             pair=([0.0] + [1.0] * 5 + [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE,
             claim=1.0, stated="operations.py:335, docstring",
             cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
-    _group(name="sum of actual hours", build=lambda: _publish("actual")(), claim=0.8,
+    _group(name="sum of actual hours", build=_publish("actual"), claim=0.8,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.8, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sum of planned hours", build=lambda: _publish("planned")(), claim=0.2,
+    _group(name="sum of planned hours", build=_publish("planned"), claim=0.2,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.2, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
     _group(name="sums of planned and of actual hours", build=_publish("planned", "actual"),
@@ -482,7 +492,163 @@ CASES: tuple[Case, ...] = (
            trials=20_000, cause="a missing value passes the clipping, and so the sum shows it "
            "(config.py:43)"),
     _group(name="sums of four periods, compute_adaptive_epsilon(annual_cap=1)", claim=1.0,
-           build=lambda: _publish_periods(), pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
+           build=_publish_periods, pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
            true_loss=1.0, relation="the values of one user are replaced", trials=20_000,
            stated="accounting.py:233, docstring: never more than the annual cap; README"),
+    _dwork(name="len().dp(0.5)", build=_ask(lambda rows: rows.len(), 0.5), claim=0.5,
+           pair=([0.0] * 5, [0.0] * 6), relation="one row is added", true_loss=0.5,
+           stated=_DWORK, trials=20_000),
+    _dwork(name='["A"].sum().dp(1), Float(0, 200)', claim=1.0, true_loss=1.0, trials=20_000,
+           build=_ask(lambda rows: rows["A"].sum(), 1.0), pair=([80.0, 0.0], [80.0, 200.0]),
+           relation="one row is replaced", stated=_DWORK),
+    _dwork(name='["A"].sum().dp(1), Float(100, 200), one row added', claim=1.0, true_loss=2.0,
+           build=_ask(lambda rows: rows["A"].sum(), 1.0, low=100), relation="one row is added",
+           pair=([180.0], [180.0, 200.0]), stated=_DWORK, trials=20_000,
+           reading="relation unclear",
+           cause="the sensitivity is the range of the column (dataset/pandas.py:110)"),
+    _dwork(name='["A"].sum().dp(1), Integer(0, 200)', claim=1.0, true_loss=math.inf,
+           build=_ask(lambda rows: rows["A"].sum(), 1.0, "Integer"), relation="one row is replaced",
+           pair=([80, 0], [80, 1]), stated=_DWORK, trials=10_000,
+           cause="the noise is a multiple of the sensitivity, so that the sum is seen up to a "
+           "multiple of it (language/types.py:197)"),
+    _dwork(name='(["A"] + ["B"]).sum().dp(1), Float(0, 200)', claim=1.0, true_loss=2.0,
+           build=_ask(lambda rows: (rows["A"] + rows["B"]).sum(), 1.0), trials=10_000,
+           pair=([80.0, 0.0], [80.0, 200.0]), relation="one row is replaced", stated=_DWORK,
+           cause="the sensitivity of a sum is the larger of two, not their sum "
+           "(language/operators.py:142)"),
+    _dwork(name='(["A"] * ["B"]).sum().dp(1), Float(100, 200)', claim=1.0, true_loss=3.0,
+           build=_ask(lambda rows: (rows["A"] * rows["B"]).sum(), 1.0, low=100), trials=10_000,
+           pair=([180.0, 100.0], [180.0, 200.0]), relation="one row is replaced", stated=_DWORK,
+           cause="the sensitivity of a product is the product of two ranges "
+           "(language/operators.py:181)"),
+    _dwork(name='(["A"].sum() / len()).dp(1), Float(0, 200)', claim=1.0, true_loss=math.inf,
+           build=_ask(lambda rows: rows["A"].sum() / rows.len(), 1.0), trials=20_000,
+           pair=([0.0, 0.0], [0.0, 200.0]), relation="one row is replaced",
+           stated=_DWORK, cause="the scale of the noise is computed from the data "
+           "(language/operators.py:71)"),
+    _dwork(name='(["A"].sum() / len()).dp(0.5), Integer(0, 200)', claim=0.5, true_loss=math.inf,
+           build=_ask(lambda rows: rows["A"].sum() / rows.len(), 0.5, "Integer"), trials=5_000,
+           pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
+           cause="the noise is a multiple of a number computed from the data "
+           "(language/types.py:197, language/operators.py:71)"),
+    _dwork(name='group_by(by="A").groups', build=_group_rows, claim=0.3, true_loss=math.inf,
+           pair=([1, 1, 2], [1, 1, 3]), relation="one row is replaced", trials=2_000,
+           stated="dataset/pandas.py:176, docstring: epsilon of the count of rows of a group",
+           reading="release unclear",
+           cause="threshold and epsilon are not used (dataset/pandas.py:198)"),
+    _text(name="CMP(epsilon=1)", build=_obfuscate(_CMP, _LINE_OF_WORDS, epsilon=1.0), pair=_PETS,
+          claim=1.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), true_loss=1.0,
+          trials=50_000),
+    _text(name="CMP(epsilon=5)", build=_obfuscate(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
+          claim=5.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), trials=50_000),
+    _text(name="Mahalanobis(epsilon=1, lam=1)", pair=_PETS, claim=1.0, relation=_WORDS,
+          build=_obfuscate(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
+          stated=_TEXT.format("mahalanobis.py:29"),
+          cause="the noise is scaled to length 1 again after the covariance is applied "
+          "(mahalanobis.py:85)"),
+    _text(name="VickreyCMP(epsilon=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
+          build=_obfuscate(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
+          stated=_TEXT.format("vickrey.py:35"), trials=20_000),
+    _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
+          build=_obfuscate(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
+          stated=_TEXT.format("vickrey.py:35"), trials=20_000,
+          cause="the noise is scaled to length 1 again after the covariance is applied "
+          "(mahalanobis.py:85)"),
+    _text(name="CusText(epsilon=1, k=4, distance=euclidean), 4 words", pair=_PETS, claim=1.0,
+          build=_obfuscate(_CUSTEXT, _LINE_OF_WORDS, epsilon=1.0, k=4, distance="euclidean"),
+          relation="words with the same k neighbours", trials=50_000,
+          stated="README: epsilon-DP; custext.py:19"),
+    _text(name="CusText(epsilon=1, k=2, distance=euclidean), 4 words", pair=("cat", "high"),
+          build=_obfuscate(_CUSTEXT, _LINE_OF_WORDS, epsilon=1.0, k=2, distance="euclidean"),
+          claim=1.0, relation="any two words", true_loss=math.inf, reading="relation unclear",
+          stated="README: epsilon-DP; custext.py:19", trials=10_000,
+          cause="a word is replaced by one of its own k neighbours (custext.py:84)"),
+    _text(name="CusText(epsilon=1, k=8, distance=cosine), 8 words", pair=("low", "high"),
+          build=_obfuscate(_CUSTEXT, _CIRCLE, epsilon=1.0, k=8, distance="cosine"),
+          claim=1.0, relation="words with the same k neighbours", trials=20_000,
+          stated="README: epsilon-DP; custext.py:19"),
+    _text(name="SanText(epsilon=1)", build=_obfuscate(_SANTEXT, _LINE_OF_WORDS, epsilon=1.0),
+          pair=_PETS, claim=1.0, relation=_WORDS, trials=50_000,
+          stated="README: epsilon-DP; santext.py:19"),
+    _text(name="TEM(epsilon=1, beta=0.001)", pair=_PETS, claim=1.0, relation=_WORDS,
+          build=_obfuscate(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
+          stated=_TEXT.format("tem.py:21")),
+    _text(name="TEM(epsilon=0.1, beta=0.5), 100 words", pair=_PETS, claim=0.1, relation=_WORDS,
+          build=_obfuscate(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
+          stated=_TEXT.format("tem.py:21"), true_loss=0.05 + math.log(1 + 98 / 99),
+          cause="in place of a distant word the word itself is returned, because the choice among "
+          "vectors raises an error that is caught (tem.py:125)"),
+    _local(name="dp_clip_laplace(bounds 16 and 100, epsilon=1)", pair=(16.0, 100.0), claim=1.0,
+           build=_draw_column("trasgodp.numerical:dp_clip_laplace", epsilon=1.0, lower_bound=16.0,
+                              upper_bound=100.0), relation=_LOCAL, true_loss=1.0,
+           stated=_TRASGO.format("_laplace.py:41"), trials=10**6),
+    _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=10), integers", pair=(0, 1),
+           build=_draw("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
+                       lower_bound=0, upper_bound=1), relation=_LOCAL, claim=10.0,
+           stated=_TRASGO.format("_laplace.py:103"), true_loss=math.log(2 * math.exp(5) - 1),
+           trials=10**6),
+    _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=1), a missing value", claim=1.0,
+           build=_draw("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
+                       lower_bound=0.0, upper_bound=1.0), true_loss=math.inf, trials=20_000,
+           pair=(0.0, math.nan), relation="the value is replaced by a missing one",
+           stated=_TRASGO.format("_laplace.py:103"), reading="relation unclear",
+           cause="a missing value passes clipping and noise (_laplace.py:128)"),
+    _local(name="dp_clip_gaussian(bounds 0 and 1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
+           delta=1e-3, build=_draw_column("trasgodp.numerical:dp_clip_gaussian", epsilon=1.0,
+                                          lower_bound=0.0, upper_bound=1.0), relation=_LOCAL,
+           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(1250)), 1e-3),
+           stated=_TRASGO.format("_gaussian.py:42"), trials=10**6),
+    _local(name="dp_clip_gaussian_array(bounds 0 and 1, epsilon=1, delta=0.1)", pair=_ZERO_ONE,
+           build=_draw("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0, delta=0.1,
+                       lower_bound=0.0, upper_bound=1.0), claim=1.0, delta=0.1, relation=_LOCAL,
+           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(12.5)), 0.1),
+           stated=_TRASGO.format("_gaussian.py:116"), trials=10**6),
+    _local(name="dp_exponential(epsilon=5), 3 categories", pair=("a", "b"), claim=5.0,
+           build=_draw_column("trasgodp.categorical:dp_exponential", *"abc", epsilon=5.0),
+           relation=_LOCAL, stated=_TRASGO.format("_exponential.py:38"), true_loss=2.5,
+           trials=200_000),
+    _local(name="dp_exponential_array(epsilon=1), a rare category", claim=1.0, true_loss=math.inf,
+           build=_release_column("trasgodp.categorical:dp_exponential_array", epsilon=1.0),
+           pair=(list("aaab"), list("aaaa")), relation=_LOCAL, trials=20_000,
+           stated=_TRASGO.format("_exponential.py:82"),
+           cause="the categories are those of the data, so that one which a single record has "
+           "can show (_exponential.py:99)"),
+    _local(name="dp_randomized_response_binary(epsilon=1)", pair=("a", "b"), claim=1.0,
+           build=_draw_column("trasgodp.categorical:dp_randomized_response_binary", *"ab",
+                              epsilon=1.0),
+           relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:39"), true_loss=1.0,
+           trials=200_000),
+    _local(name="dp_randomized_response_kary_array(epsilon=1), 4 categories", pair=("a", "b"),
+           build=_draw("trasgodp.categorical:dp_randomized_response_kary_array", "data", *"abcd",
+                       epsilon=1.0), claim=1.0, true_loss=1.0,
+           relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:209"), trials=200_000),
+    _local(name="dp_randomized_response_kary_array(epsilon=1), a rare category", claim=1.0,
+           build=_release_column("trasgodp.categorical:dp_randomized_response_kary_array",
+                                 epsilon=1.0), pair=(list("abcd"), list("abcc")), relation=_LOCAL,
+           true_loss=math.inf, stated=_TRASGO.format("_randomized_response.py:209"), trials=20_000,
+           cause="the categories are those of the data, so that one which a single record has "
+           "can show (_randomized_response.py:225)"),
+    _local(name="metric_privacy(epsilon=0.01), default seed", build=_move("lat", "lon", fresh=False),
+           pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), claim=1.0, true_loss=math.inf, trials=1_000,
+           relation=_METRES, stated=_GEO, seconds=300.0,
+           cause="the seed is 42 by default, so that the noise is the same in each call "
+           "(_geo_metric_privacy.py:72 and 101)"),
+    _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=1_000, claim=1.0,
+           build=_move("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO, seconds=300.0,
+           pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf,
+           cause="the distance between the input and its output is released as a column "
+           "(_geo_metric_privacy.py:113)"),
+    _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=2_000, claim=1.0,
+           build=_move("lat", "lon"), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), relation=_METRES,
+           stated=_GEO, seconds=300.0),
+    _local(name="metric_privacy(epsilon=0.01), new seeds, two records", trials=1_000, claim=1.0,
+           build=_move("lat", "lon"), pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [_NORTH, 0.0]]),
+           true_loss=math.inf, relation="one of two records is moved by 100 m", stated=_GEO,
+           seconds=300.0, cause="records at one place have one noise "
+           "(_geo_metric_privacy.py:111)"),
+    _local(name="metric_privacy(epsilon=0.01), new seeds, near the pole", trials=1_000, claim=1.0,
+           build=_move("lat", "lon"), pair=([[90.0 - _NORTH, 0.0]], [[90.0, 0.0]]),
+           relation=_METRES, stated=_GEO, seconds=300.0,
+           cause="the longitude is divided by the cosine of the exact latitude "
+           "(_geo_metric_privacy.py:58)"),
 )  # fmt: skip
