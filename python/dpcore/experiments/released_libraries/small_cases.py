@@ -111,11 +111,11 @@ def _pure_sigma(*arguments: float) -> float:
 
 
 def _operate(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
-    """Return a function that builds an operation of eeprivacy and executes it."""
+    """Return a function that builds an operation of eeprivacy; its result is read as floats."""
 
     def build() -> Callable[[Any], Any]:
         operation = import_attribute(f"eeprivacy.operations:{kind}")(**options)
-        return lambda x: operation.execute(**{key: np.asarray(x)}, **arguments)
+        return lambda x: np.asarray(operation.execute(**{key: np.asarray(x)}, **arguments), float)
 
     return build
 
@@ -498,12 +498,12 @@ CASES: tuple[Case, ...] = (
     _dwork(name="len().dp(0.5)", build=_ask(lambda rows: rows.len(), 0.5), claim=0.5,
            pair=([0.0] * 5, [0.0] * 6), relation="one row is added", true_loss=0.5,
            stated=_DWORK, trials=20_000),
-    _dwork(name='["A"].sum().dp(1), Float(0, 200)', claim=1.0, true_loss=1.0, trials=20_000,
+    _dwork(name='["A"].sum().dp(1), Float(0, 200)', claim=1.0, true_loss=1.0, trials=10_000,
            build=_ask(lambda rows: rows["A"].sum(), 1.0), pair=([80.0, 0.0], [80.0, 200.0]),
            relation="one row is replaced", stated=_DWORK),
     _dwork(name='["A"].sum().dp(1), Float(100, 200), one row added', claim=1.0, true_loss=2.0,
            build=_ask(lambda rows: rows["A"].sum(), 1.0, low=100), relation="one row is added",
-           pair=([180.0], [180.0, 200.0]), stated=_DWORK, trials=20_000,
+           pair=([180.0], [180.0, 200.0]), stated=_DWORK, trials=5_000,
            reading="relation unclear",
            cause="the sensitivity is the range of the column (dataset/pandas.py:110)"),
     _dwork(name='["A"].sum().dp(1), Integer(0, 200)', claim=1.0, true_loss=math.inf,
