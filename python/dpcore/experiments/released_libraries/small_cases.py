@@ -115,7 +115,9 @@ def _operate(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> 
 
     def build() -> Callable[[Any], Any]:
         operation = import_attribute(f"eeprivacy.operations:{kind}")(**options)
-        return lambda x: np.asarray(operation.execute(**{key: np.asarray(x)}, **arguments), float)
+        return lambda x: np.atleast_1d(
+            np.asarray(operation.execute(**{key: np.asarray(x)}, **arguments), float)
+        )
 
     return build
 
@@ -256,7 +258,7 @@ def _move(*columns: str, fresh: bool = True) -> _Build:
     return build
 
 
-def _score_radius(outputs: Any) -> Any:
+def fit_radius(outputs: Any) -> Any:
     """Score how well the released radius is the distance of the location from (0, 0)."""
     table = np.asarray(outputs)
     return -np.abs(np.hypot(table[:, 0], table[:, 1]) * _METRES_PER_DEGREE - table[:, 2])
@@ -647,7 +649,7 @@ CASES: tuple[Case, ...] = (
     _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=300, claim=1.0,
            build=_move("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO, seconds=300.0,
            pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf,
-           attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=_score_radius),
+           attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=fit_radius),
            cause="the distance between the input and its output is released as a column "
            "(_geo_metric_privacy.py:113)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=1_500, claim=1.0,
