@@ -258,6 +258,11 @@ def _move(*columns: str, fresh: bool = True) -> _Build:
     return build
 
 
+def count_cats(outputs: Any) -> Any:
+    """Score 1 for each output that is the word cat."""
+    return np.array([float(output == "cat") for output in outputs])
+
+
 def fit_radius(outputs: Any) -> Any:
     """Score how well the released radius is the distance of the location from (0, 0)."""
     table = np.asarray(outputs)
@@ -554,7 +559,7 @@ CASES: tuple[Case, ...] = (
           claim=5.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), trials=50_000),
     _text(name="Mahalanobis(epsilon=1, lam=1)", pair=_PETS, claim=1.0, relation=_WORDS,
           build=_obfuscate(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
-          stated=_TEXT.format("mahalanobis.py:29"),
+          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats), stated=_TEXT.format("mahalanobis.py:29"),
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="VickreyCMP(epsilon=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
@@ -562,7 +567,7 @@ CASES: tuple[Case, ...] = (
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
           build=_obfuscate(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
-          stated=_TEXT.format("vickrey.py:35"), trials=20_000,
+          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats), stated=_TEXT.format("vickrey.py:35"), trials=20_000,
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="CusText(epsilon=4, k=4, distance=euclidean), 4 words", pair=("low", "high"),
