@@ -559,7 +559,8 @@ CASES: tuple[Case, ...] = (
           claim=5.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), trials=50_000),
     _text(name="Mahalanobis(epsilon=1, lam=1)", pair=_PETS, claim=1.0, relation=_WORDS,
           build=_obfuscate(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
-          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats), stated=_TEXT.format("mahalanobis.py:29"),
+          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
+          stated=_TEXT.format("mahalanobis.py:29"),
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="VickreyCMP(epsilon=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
@@ -567,7 +568,8 @@ CASES: tuple[Case, ...] = (
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
           build=_obfuscate(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
-          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats), stated=_TEXT.format("vickrey.py:35"), trials=20_000,
+          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
+          stated=_TEXT.format("vickrey.py:35"), trials=20_000,
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="CusText(epsilon=4, k=4, distance=euclidean), 4 words", pair=("low", "high"),
