@@ -101,8 +101,8 @@ def _gaussian_loss(ratio: float, delta: float) -> float:
         first, second = (
             math.erfc((epsilon / ratio + sign * ratio / 2) / math.sqrt(2)) / 2 for sign in (-1, 1)
         )
-        larger = first - math.exp(epsilon) * second > delta
-        low, high = (epsilon, high) if larger else (low, epsilon)
+        excess = first - math.exp(epsilon) * second
+        low, high = (epsilon, high) if excess > delta else (low, epsilon)
     return low
 
 
@@ -151,13 +151,13 @@ def _publish_periods() -> Callable[[Any], Any]:
     limits = import_attribute("dp_group_stats:ContributionBounds")()
 
     def publish(x: Any) -> Any:
-        spent, sums = 0.0, []
+        total, sums = 0.0, []
         for index in range(4):
             epsilon = adapt(
                 config_epsilon=0.8, annual_cap=1.0, period_index=index, total_periods=4,
-                spent_so_far=spent,
+                spent_so_far=total,
             )  # fmt: skip
-            spent += epsilon
+            total += epsilon
             sums.append(sum(map(limits.clip_actual, x)) + noise(epsilon, limits.actual_sensitivity))
         return np.array(sums)
 
@@ -332,8 +332,7 @@ CASES: tuple[Case, ...] = (
           build=lambda: _add("diffpriv_pure:gaussian_noise", sigma=_pure_sigma(1.0, 8.0, 0.1))(),
           claim=8.0, delta=0.1, relation=_DISTANCE, stated="README, public API: analytic sigma",
           true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1), trials=4 * 10**6,
-          cause="the classical formula, which holds for epsilon below 1, is used for any epsilon "
-          "(__init__.py:57)"),
+          cause="a formula for epsilon below 1 is used for any epsilon (__init__.py:57)"),
     _pure(name="private_mean(bounds=(0, 10), epsilon=0.5)", claim=0.5, true_loss=0.5,
           build=_call("diffpriv_pure:private_mean", bounds=(0.0, 10.0), epsilon=0.5),
           pair=([1.2, 3.4, 0.0], [1.2, 3.4, 10.0]), relation=_REPLACE, stated=_PURE_MEAN,
@@ -426,8 +425,7 @@ CASES: tuple[Case, ...] = (
                         epsilon=8.0, delta=0.1, sensitivity=1.0), claim=8.0, delta=0.1,
             relation=_DISTANCE, stated=_ENERGY.format(103), trials=10**7,
             true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
-            cause="the classical formula, which holds for epsilon below 1, is used for any epsilon "
-            "(mechanisms.py:83)"),
+            cause="a formula for epsilon below 1 is used for any epsilon (mechanisms.py:83)"),
     _energy(name="PrivateClampedSum(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
             build=_operate("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound": 1},
                            epsilon=1.0),
@@ -462,7 +460,8 @@ CASES: tuple[Case, ...] = (
             build=_operate("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01, epsilon=1.0,
                            options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}),
             pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [1.0, 1.0]]), delta=0.01, trials=20_000,
-            relation="one vector is replaced", stated="operations.py:135 and 164, docstrings"),
+            relation="one vector is replaced", stated="operations.py:135 and 164, docstrings",
+            true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(125)), 0.01)),
     _energy(name="PrivateVectorClampedMeanLaplace(0, 1, k=2, N=2), epsilon=1", claim=1.0,
             build=_operate("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0, epsilon=1.0,
                            options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}),
@@ -575,9 +574,7 @@ CASES: tuple[Case, ...] = (
     _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
           build=_obfuscate(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
           attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
-          stated=_TEXT.format("vickrey.py:35"), trials=20_000,
-          cause="the noise is scaled to length 1 again after the covariance is applied "
-          "(mahalanobis.py:85)"),
+          stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="CusText(epsilon=4, k=4, distance=euclidean), 4 words", pair=("low", "high"),
           build=_obfuscate(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
                            distance="euclidean"),
