@@ -280,7 +280,7 @@ _PRESTO_RECORD: Final = "privacy_mechanisms.py:{}, docstring; docs/index.md: one
 _ENERGY: Final = "mechanisms.py:{}, docstring: epsilon for the sensitivity"
 _ENERGY_ADD: Final = "operations.py:{}, docstring; docs, stochastic testing: neighbours [] and [1]"
 _GROUP: Final = "config.py:54: epsilon of each sum; README, design decisions: a value is replaced"
-_DWORK: Final = "README, quick example: dp(epsilon) gives epsilon-DP; functions.py:20: one row more"
+_DWORK: Final = "README, quick example: dp(epsilon) is epsilon-DP; language/functions.py:20: rows added"
 _WORDS: Final = "words whose embeddings are at distance 1"
 _TEXT: Final = "README: epsilon-DP; {}, docstring: privacy for the metric of the embeddings"
 _TRASGO: Final = "README: epsilon-DP, each record on its own; {}, docstring: privacy budget"
@@ -401,10 +401,10 @@ CASES: tuple[Case, ...] = (
             "depend on the number of values (privacy_mechanisms.py:195)"),
     _presto(name="rappor(epsilon=1)", pair=(0.0, 28.0), claim=1.0, true_loss=1.0, trials=50_000,
             build=_draw("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
-            stated="privacy_mechanisms.py:207, docstring: epsilon"),
+            stated="privacy_mechanisms.py:208, docstring: epsilon"),
     _presto(name="rappor(epsilon=1, k=4)", pair=(0.0, 1936.0), claim=1.0, true_loss=3.0,
             build=_draw("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
-            stated="privacy_mechanisms.py:207, docstring: epsilon", trials=50_000,
+            stated="privacy_mechanisms.py:208, docstring: epsilon", trials=50_000,
             cause="epsilon is spent on each bit of the filter, of which several differ "
             "(privacy_mechanisms.py:221)"),
     _energy(name="LaplaceMechanism(epsilon=1, sensitivity=1)", pair=_ZERO_ONE, claim=1.0,
