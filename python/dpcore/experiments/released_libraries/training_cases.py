@@ -89,7 +89,7 @@ def _add_to_histogram(x: Any, size: int, rng: Any) -> Any:
     return counts + rng.laplace(size=(size, 3))
 
 
-_SMALL: Final = (_classical_sigma(0.5, 1e-2), _classical_sigma(8.0, 1e-2))
+_SMALL: Final = (_classical_sigma(0.5, 1e-2), _classical_sigma(8.0, 0.1))
 _CHOICE_LOSS: Final = 1.0 + math.log((math.exp(-0.5) / 9 + 1) / (math.exp(0.5) / 9 + 1))
 _CHOICES: Final = ([0.0] + [1.0] * 9, [1.0] + [0.0] * 9)
 
@@ -109,9 +109,9 @@ _TEXTBOOKS: Final = (
     _numpy(name="x + Generator.normal(classical sigma, epsilon=.5, delta=.01)", claim=0.5,
            build=_add(lambda rng, n: rng.normal(scale=_SMALL[0], size=n)), delta=1e-2,
            stated=_GAUSSIAN, true_loss=_gaussian_epsilon(1 / _SMALL[0], 1e-2)),
-    _numpy(name="x + Generator.normal(classical sigma, epsilon=8, delta=.01)", claim=8.0,
-           build=_add(lambda rng, n: rng.normal(scale=_SMALL[1], size=n)), delta=1e-2,
-           stated=_GAUSSIAN, true_loss=_gaussian_epsilon(1 / _SMALL[1], 1e-2),
+    _numpy(name="x + Generator.normal(classical sigma, epsilon=8, delta=.1)", claim=8.0,
+           build=_add(lambda rng, n: rng.normal(scale=_SMALL[1], size=n)), delta=0.1,
+           stated=_GAUSSIAN, true_loss=_gaussian_epsilon(1 / _SMALL[1], 0.1),
            reading="known misuse",
            cause="the theorem holds for epsilon below 1 only (eeprivacy 0.0.5 does the same)"),
     _numpy(name="x + Generator.standard_normal()", claim=_gaussian_epsilon(1.0, 1e-2), delta=1e-2,
