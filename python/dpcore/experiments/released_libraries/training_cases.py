@@ -12,9 +12,7 @@ import numpy as np
 
 from .cases import Case, import_attribute
 
-_LAPLACE: Final = (
-    "Dwork and Roth (2014), theorem 3.6: Laplace noise of scale sensitivity / epsilon"
-)
+_LAPLACE: Final = "Dwork and Roth (2014), theorem 3.6: Laplace noise of scale sensitivity / epsilon"
 _GAUSSIAN: Final = "Dwork and Roth (2014), theorem A.1: sigma = sqrt(2 log(1.25 / delta)) / epsilon"
 _GEOMETRIC: Final = "Ghosh, Roughgarden and Sundararajan (2009): two-sided geometric noise"
 _EXPONENTIAL: Final = "McSherry and Talwar (2007): probabilities exp(epsilon utility / 2)"
@@ -213,7 +211,8 @@ def _make_banded(key: int, **options: Any) -> Any:
 
 def _make_buffered(key: int) -> Any:
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
-    toeplitz = import_attribute(f"{root}:BufferedToeplitz").build([0.5, 0.9], [0.3, 0.2])
+    build = import_attribute(f"{root}:BufferedToeplitz").build
+    toeplitz = build([0.9, 0.5], [0.3, 0.2], dtype="float32")
     norm = float(import_attribute(f"{root}:sensitivity_squared")(toeplitz, n=4)) ** 0.5
     inverse = toeplitz.inverse_as_streaming_matrix()
     make = import_attribute("jax_privacy.noise_addition:matrix_factorization_privatizer")
@@ -268,7 +267,8 @@ _JAX: Final = (
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="clipped_grad(loss) + gaussian_privatizer(stddev=1.)", pair=([0.0], [0.0, 1e4]),
          build=lambda: _clip_and_add, relation="one row is added",
-         stated="clipping.py:281: sensitivity l2_clip_norm", true_loss=_gaussian_epsilon(1.0, 0.05)),
+         stated="clipping.py:281: sensitivity l2_clip_norm",
+         true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="clipped_grad(loss) + gaussian_privatizer(stddev=1.), a missing value", claim=0.0,
          pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_add, relation="one row is added",
          stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
