@@ -198,7 +198,7 @@ _MOVED: Final = [[0, 0]] * 5 + [[1, 1]] * 3
 _EPSILON: Final = "mwem.py:205, docstring: privacy budget"
 
 _SYNTH: Final = (
-    _synth(name="StandardScaler(lower=0, upper=1, epsilon=1)", trials=2_000,
+    _synth(name="StandardScaler(lower=0, upper=1, epsilon=1)", trials=1_000,
            build=_scale_column("StandardScaler", lower=0.0, upper=1.0),
            pair=([0.5] * 10, [0.5] * 9 + [1.0]), stated="transform/standard.py, docstring: epsilon",
            cause="the noise is for a symmetric distance of 1 between data of the same size, which "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -195,13 +195,30 @@ def _make_gaussian(key: int) -> Any:
     )
 
 
-def _make_dense(key: int) -> Any:
+@cache
+def _find_dense() -> tuple[Any, float]:
+    """Return the inverse of a Toeplitz matrix of 4 steps, and the largest norm of its columns."""
     root = "jax_privacy.matrix_factorization"
     strategy = import_attribute(f"{root}.toeplitz:optimal_max_error_strategy_coefs")(4)
     matrix = import_attribute(f"{root}.toeplitz:materialize_lower_triangular")(strategy)
-    norm = float(import_attribute(f"{root}.sensitivity:single_participation_sensitivity")(matrix))
+    norm = import_attribute(f"{root}.sensitivity:single_participation_sensitivity")(matrix)
+    return np.linalg.inv(np.asarray(matrix)), float(norm)
+
+
+@cache
+def _find_buffered() -> tuple[Any, float]:
+    """Return the inverse of a buffered Toeplitz matrix, and the norm of its first column."""
+    root = "jax_privacy.matrix_factorization.buffered_toeplitz"
+    build = import_attribute(f"{root}:BufferedToeplitz").build
+    toeplitz = build([0.9, 0.5], [0.3, 0.2], dtype="float32")
+    norm = float(import_attribute(f"{root}:sensitivity_squared")(toeplitz, n=4)) ** 0.5
+    return toeplitz.inverse_as_streaming_matrix(), norm
+
+
+def _make_correlated(key: int, find: Callable[[], tuple[Any, float]]) -> Any:
     make = import_attribute("jax_privacy.noise_addition:matrix_factorization_privatizer")
-    return make(np.linalg.inv(np.asarray(matrix)), stddev=norm, prng_key=key)
+    matrix, norm = find()
+    return make(matrix, stddev=norm, prng_key=key)
 
 
 def _make_plan(**options: Any) -> Any:
@@ -281,11 +298,13 @@ _JAX: Final = (
          pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_add, relation="one row is added",
          stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
     _jax(name="matrix_factorization_privatizer(inverse of 4 by 4 Toeplitz)", pair=_STREAM,
-         build=_privatize(_make_dense), stated=_MATRIX.format("sensitivity.py"),
+         build=_privatize(partial(_make_correlated, find=_find_dense)),
+         stated=_MATRIX.format("sensitivity.py"),
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_privatize(_make_buffered), stated=_MATRIX.format("buffered_toeplitz.py"),
+         build=_privatize(partial(_make_correlated, find=_find_buffered)),
+         stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,
          build=_privatize(partial(_make_banded, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
