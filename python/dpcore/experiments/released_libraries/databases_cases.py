@@ -104,6 +104,7 @@ def _persons(count: int, value: float = 1.0) -> list[tuple[int, float]]:
 
 
 _FEW: Final = (_persons(4), _persons(5))
+_VALUES: Final = ([3.0] * 40 + [100.0] * 21, [3.0] * 40 + [100.0] * 22)
 
 _SQL: Final = (
     _sql(name="SELECT COUNT(*) GROUP BY", build=_ask("COUNT(*) AS n"), pair=_FEW, claim=2.0),
@@ -142,7 +143,7 @@ _SQL: Final = (
          cause="a column of GROUP BY is not clamped, and its sum is of the values that are not "
          "clamped (sql/private_rewriter.py:289-292)"),
     _sql(name="approx_bounds(vals, epsilon=1)", build=lambda: _estimate_bounds, claim=1.0,
-         delta=0.0, pair=([3.0] * 12, [3.0] * 13), relation="one value is added", trials=10_000,
+         delta=0.0, pair=_VALUES, relation="one value is added", trials=1_000,
          stated="sql/_mechanisms/approx_bounds.py:11, docstring", release="the bounds"),
     _sql(name="SELECT COUNT(*)", build=_ask_plainly, pair=_FEW, claim=2.0, trials=500, slow=True,
          release="the rows of the result"),
@@ -180,7 +181,7 @@ def _multiply_weights(**options: Any) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds the fit of MWEM and reads its histogram of synthetic data."""
 
     def build() -> Callable[[Any], Any]:
-        make = import_attribute("snsynth:MWEMSynthesizer")
+        make = import_attribute("snsynth.mwem:MWEMSynthesizer")
         no_transformer = import_attribute("snsynth.transform.table:NoTransformer")
 
         def fit(x: Any) -> Any:
@@ -198,13 +199,13 @@ _MOVED: Final = [[0, 0]] * 5 + [[1, 1]] * 3
 _EPSILON: Final = "mwem.py:205, docstring: privacy budget"
 
 _SYNTH: Final = (
-    _synth(name="StandardScaler(lower=0, upper=1, epsilon=1)", trials=1_000,
+    _synth(name="StandardScaler(lower=0, upper=1, epsilon=1)", trials=500,
            build=_scale_column("StandardScaler", lower=0.0, upper=1.0),
            pair=([0.5] * 10, [0.5] * 9 + [1.0]), stated="transform/standard.py, docstring: epsilon",
            cause="the noise is for a symmetric distance of 1 between data of the same size, which "
            "no two of them have: it is that of rounding alone (transform/standard.py:75-76)"),
     _synth(name="MinMaxTransformer(epsilon=1)", build=_scale_column("MinMaxTransformer"),
-           pair=([3.0] * 12, [3.0] * 13), relation="one row is added", trials=5_000,
+           pair=_VALUES, relation="one row is added", trials=1_000,
            stated="transform/minmax.py, docstring: epsilon"),
     _synth(name="MWEMSynthesizer(epsilon=1), a row replaced", build=_multiply_weights(),
            pair=(_TABLE, _MOVED), stated=_EPSILON, release="the histogram of synthetic data",
