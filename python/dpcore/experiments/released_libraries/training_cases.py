@@ -274,7 +274,8 @@ def _clip_and_add(x: Any, size: int, rng: Any) -> Any:
     return _privatize(_make_gaussian)()(float(total), size, rng)
 
 
-_PLAN: Final = "experimental/execution_plan.py:82: the plan's event is said to be verified"
+_JAX_PAGE: Final = "https://github.com/google-deepmind/jax_privacy"
+_PLAN: Final = "experimental/execution_plan.py:82: the event of a plan is called verified"
 
 _JAX: Final = (
     _jax(name="gaussian_privatizer(stddev=1.)", build=_privatize(_make_gaussian),
@@ -311,8 +312,7 @@ _JAX: Final = (
     _jax(name="BandMFExecutionPlanConfig(strategy=[.5], column_normalize=True, noise_multiplier=1)",
          build=_privatize(partial(_make_banded, strategy=np.array([0.5]), column_normalize=True)),
          pair=_STREAM, stated=_PLAN, relation="an example with one gradient of norm 1 is added",
-         true_loss=_gaussian_epsilon(2.0, 0.05),
-         disclosure="https://github.com/google-deepmind/jax_privacy/pull/310",
+         true_loss=_gaussian_epsilon(2.0, 0.05), disclosure=f"{_JAX_PAGE}/pull/310",
          cause="the noise is scaled by the norm of the strategy, although its columns are "
          "normalised to 1 (experimental/execution_plan.py:385)"),
     _jax(name="BandMFExecutionPlanConfig(epsilon=1, delta=.05, sampling_prob=.5), one step",
@@ -457,9 +457,9 @@ _OPACUS: Final = (
     _opacus(name="make_private(grad_sample_mode='ghost'), MSELoss of outputs of shape (n, 1)",
             build=_with_criterion("MSELoss"), pair=([0.0], [0.0, 10.0]),
             true_loss=_gaussian_epsilon(21.0, 0.05),
-            cause="losses of shape (n, 1) are multiplied by coefficients of shape (n,): the "
-            "product has n by n entries, and no gradient is clipped "
-            "(utils/fast_gradient_clipping_utils.py:195; :44 asks for this shape)"),
+            cause="losses of shape (n, 1), which :44 asks for, are multiplied by coefficients of "
+            "shape (n,), so that the product has n by n entries and no gradient is clipped "
+            "(utils/fast_gradient_clipping_utils.py:195)"),
     _opacus(name="make_private(clipping='adaptive', unclipped_num_std=.51)", trials=5_000,
             build=_train(_read_bound, clipping="adaptive", unclipped_num_std=0.51, **_ADAPTIVE),
             pair=([5.0] * 20, [5.0] * 20 + [0.9999]),
@@ -477,7 +477,7 @@ _OPACUS: Final = (
             cause="the norm is infinite, and 0 times infinity is not a number "
             "(optimizers/optimizer.py:453); the package does not say that gradients are finite"),
     _opacus(name="DPOptimizer(secure_mode=True), parameter of type float64", trials=20_000,
-            build=lambda: _add_secure_noise, pair=([0.0], [0.0, 1 / 3]), true_loss=math.inf,
+            build=lambda: _add_secure_noise, pair=([0.0], [0.0, 1 / 3]),
             stated="optimizers/optimizer.py:122: secure against floating-point attacks",
             attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
             disclosure="https://github.com/meta-pytorch/opacus/issues/731",
