@@ -210,7 +210,7 @@ _SYNTH: Final = (
     _synth(name="MWEMSynthesizer(epsilon=1), a row replaced", build=_multiply_weights(),
            pair=(_TABLE, _MOVED), stated=_EPSILON, release="the histogram of synthetic data",
            trials=2_000, reading="relation unclear"),
-    _synth(name="MWEMSynthesizer(epsilon=1, measure_only=True), a row replaced", trials=4_000,
+    _synth(name="MWEMSynthesizer(epsilon=1, measure_only=True), a row replaced", trials=2_000,
            build=_multiply_weights(measure_only=True, iterations=1, q_count=1, marginal_width=2),
            pair=(_TABLE, _MOVED), stated=_EPSILON, release="the histogram of synthetic data",
            reading="relation unclear",

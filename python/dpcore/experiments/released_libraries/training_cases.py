@@ -247,8 +247,9 @@ def _train_by_plan(**options: Any) -> Callable[[], Any]:
     def build() -> Callable[[Any], Any]:
         numpy, plan = import_attribute("jax.numpy"), _make_plan(**options)
         gradient = plan.clipped_grad(lambda w, row: (w * row).sum(), argnums=0, batch_argnums=1)
-        noise, place, kinds = plan.noise_addition_transform, [], import_attribute("jax")
-        update = kinds.jit(lambda rows, state: noise.update(gradient(numpy.zeros(()), rows), state))
+        noise, jit = plan.noise_addition_transform, import_attribute("jax:jit")
+        place: list[Any] = []
+        update = jit(lambda rows, state: noise.update(gradient(numpy.zeros(()), rows), state))
 
         def train(x: Any) -> Any:
             if not place:
@@ -422,7 +423,7 @@ def _add_secure_noise(x: Any) -> Any:
     return parameter.item()
 
 
-_ADAPTIVE: Final = {
+_ADAPTIVE: Final[dict[str, Any]] = {
     "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2, "max_clipbound": 10.0,
     "min_clipbound": 0.1,
 }  # fmt: skip
