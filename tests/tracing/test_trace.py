@@ -509,3 +509,29 @@ def test_a_wrong_move_is_caught_by_the_plain_run(monkeypatch, error):
     report = dpcore.trace(release, (0.0, 1.0), claim=0.5, rng=1)
     assert (report.outcome, report.loss) == ("not traceable", None)
     assert "the plain run on x' with the noise so moved does not give" in report.reason
+
+
+def draw_signed(x, size, rng):
+    signs = rng.choice([-1.0, 1.0], (size, 1))
+    return x + signs * rng.exponential(1.0, (size, 1))
+
+
+def draw_branch(x, rng):
+    noise = rng.exponential(1.0)
+    return x + noise if rng.random() < 0.5 else x - noise
+
+
+@pytest.mark.parametrize("function", [draw_signed, dpcore.repeat(draw_branch)])
+def test_a_draw_that_is_kept_fixed_is_no_violation(function):
+    """Both functions draw Laplace noise, whose claim of 1 is true: with the sign fixed, no output
+    of x is one of x'. Without the sign the same loss is above the claim."""
+    pair = ([0.0], [1.0]) if function is draw_signed else (0.0, 1.0)
+    report = dpcore.trace(function, pair, claim=1.0, rng=1)
+    assert report.outcome == "a step may be hidden"
+    assert "is kept fixed: audit it" in report.reason
+
+    def draw_one_sided(x, size, rng):
+        return x + rng.exponential(1.0, (size, 1))
+
+    control = dpcore.trace(draw_one_sided, ([0.0], [1.0]), claim=1.0, rng=1)
+    assert control.outcome == "above the claim on this pair"

@@ -287,6 +287,10 @@ class _TraceCourse:
             return _SettledOutcome("no claim given")
         if not self._is_above(max(d.pure for d in self.draws), max(d.mu for d in self.draws)):
             return _SettledOutcome("within the claim on this pair")
+        fixed = next(filter(None, map(_name_fixed_draw, self.draws)), "")
+        if fixed:
+            # Another value of it may give the same output at a smaller cost, as a random sign does.
+            return _SettledOutcome("a step may be hidden", f"{fixed} is kept fixed: audit it")
         if self._shows_above():
             return _SettledOutcome("above the claim on this pair")
         return _SettledOutcome("a step may be hidden", "audit it")
