@@ -1,6 +1,6 @@
 """Compare what dpcore and other auditors certify of eight mechanisms, with equal numbers of draws.
 
-Run it once in the environment of each tool, and then once for the table:
+Remade by these commands, each in the environment of its tool. dpcore must be importable there.
 
     python benches/rivals.py dpcore
     python benches/rivals.py jax-privacy
@@ -9,28 +9,39 @@ Run it once in the environment of each tool, and then once for the table:
     python benches/rivals.py dp-recorder
     python benches/rivals.py table
 
-dpcore must be importable in each environment. Results are written to benches/record/rivals/, and
-the table to benches/record/rivals.md. Two tools are not on the package index. They are installed by
+Two tools are not on the package index. They are installed by
 
     pip install "git+https://github.com/google/differential-privacy@b5b0286e313b64a692abfc8c528d54ef\
 47d960a0#subdirectory=python/dp_auditorium"
     pip install git+https://github.com/ObliviousAI/dp-recorder@85d189ebd7ff81a52984708322ee2c2d8c47\
 9db4
 
-Every tool gets the same function `(x, size, rng) -> outputs`, and the same number of draws. The
-draws on which a tool is fitted are included.
+Every tool gets the same function `(x, size, rng) -> outputs`, and at most 200,000 outputs for one
+bound, on both inputs together. The outputs on which a tool is fitted are included. Each bound has
+an error of 5 %. A cell is the median bound of five seeds, its ratio to the first bound of dpcore,
+and the median of the CPU seconds, each with its draws. A dash means that the way does not apply.
+
+- dpcore: `dpcore.audit` with the default attack. "Gaussian curve" is the claim `GDP(1.0)`, and the
+  certified mu is converted to an epsilon. It assumes that the curve of the mechanism is Gaussian.
+- jax-privacy: `CanaryScoreAuditor.epsilon_clopper_pearson` with its default, Bonferroni, on both
+  sides. "Gaussian curve" is `epsilon_from_gdp`, with the same assumption. Scores are the projection
+  of outputs on x - x', or the score of `dpcore.attacks.Auto`, fitted on a ninth of the draws.
+- privacy-estimates: `compute_eps_lo` of the counts of an event, which is chosen on a ninth of the
+  draws: by `dpcore.attacks.Threshold` on the projection, or by `Auto`. "beta" is Clopper-Pearson.
+  "joint-beta" is the posterior of its paper. Its integral is too coarse for so many counts, and
+  the search for epsilon then ends in an error.
+- dp-auditorium: the hockey-stick test of its example, with its defaults and tanh of the outputs.
+  The bound is the largest epsilon that it rejects, by bisection of 0 to 4 in steps of 1/8.
+- dp-recorder and `dpcore.trace` certify nothing. 30 runs; a dash means that nothing was found.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import datetime
 import importlib.metadata
-import io
+import itertools
 import json
 import math
-import os
 import pathlib
 import platform
 import time
@@ -45,36 +56,36 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 import dpcore
-from dpcore.attacks import Auto
+from dpcore.attacks import Auto, Threshold
 from dpcore.claims import GDP
-from dpcore.experiments.dp_sniper_table import maximum_loss, values_loss
+from dpcore.experiments.dp_sniper_table import values_loss
 
 try:
     from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_equality
 except ImportError:
-    Auditor = audit_spec = ensure_equality = None
+    Auditor = audit_spec = None
+
+    def ensure_equality(**values: object) -> None:
+        """Ignore a declaration that values are equal on both inputs."""
+
 
 Array = npt.NDArray[Any]
 Rng = np.random.Generator
 Row = dict[str, Any]
-Bounds = Iterator[tuple[str, float]]
+Bounds = Iterator[tuple[str, float | None]]
 """Names of ways to certify, each with its bound. A way draws its own outputs."""
 
-FIRST_SEED = 5_000_001
-"""No test uses this seed or one of the next thousands."""
 FOLDER = pathlib.Path(__file__).parent / "record" / "rivals"
-PACKAGES = "jax-privacy privacy-estimates dp-auditorium dp-recorder numpy scipy jax tensorflow"
-DRAWS = 200_000
-"""Outputs that a tool may draw for one bound, on both inputs together."""
+FIRST_SEED, SEEDS, DRAWS = 5_000_001, 5, 200_000
+"""A seed that no test uses, how many seeds, and the outputs that may be drawn for one bound."""
 DELTA, ERROR = 1e-5, 0.05
-_PILOT_SHARE = 1 / 9
-"""Share of the pilot. The default of dpcore is an eighth of the other draws."""
-_MAX_CHECKED_DRAWS = 33_700
-"""Draws with which `dpcore.audit` checks that rows are independent."""
+_PILOT_SHARE, _MAX_CHECKED_DRAWS = 1 / 9, 33_700
+"""The default pilot of dpcore is an eighth of the counted draws. It also draws outputs to check
+that rows are independent."""
 _MAX_EPSILON, _BISECTIONS = 4.0, 5
-_RECORDINGS = 30
-_ALPHA = 1e-4
-"""Significance of the binomial test that a tool overclaims more often than it states."""
+_RECORDINGS, _ALPHA = 30, 1e-4
+"""Runs of dp-recorder and draws of `trace`; significance of the binomial test that a tool
+overclaims more often than it states."""
 
 
 def add_noise(
@@ -97,17 +108,14 @@ def add_noise(
         rows: Array = x + getattr(rng, kind)(scale=scale, size=(size, len(x)))
         return rows
 
-    def norm(x: Array, x_prime: Array) -> float:
-        return float(np.linalg.norm(x - x_prime, order))
-
-    call = noise if audit_spec is None else audit_spec(kind, "x", "sensitivity", norm)(noise)
-    return call(x=x, sensitivity=sensitivity)
+    if audit_spec is not None:
+        noise = audit_spec(kind, "x", "sensitivity", partial(measure_distance, order))(noise)
+    return noise(x=x, sensitivity=sensitivity)
 
 
-def declare_equal(**values: Array) -> None:
-    """Declare to dp-recorder that values are equal on both inputs if the noisy values are."""
-    if ensure_equality is not None:
-        ensure_equality(**values)
+def measure_distance(order: float, x: Array, x_prime: Array) -> float:
+    """Return the distance of two inputs in a norm."""
+    return float(np.linalg.norm(x - x_prime, order))
 
 
 # The mechanisms
@@ -118,7 +126,7 @@ def release_first_above(x: Array, size: int, rng: Rng) -> Array:
     threshold = add_noise(np.ones(1), size, rng, scale=2.0)
     queries = add_noise(x, size, rng, scale=2.0, order=np.inf)
     above = queries >= threshold
-    declare_equal(above=above)
+    ensure_equality(above=above)
     has_ended = np.cumsum(above, axis=1) > above
     return np.where(has_ended, -2000.0, np.where(above, queries, -1000.0))
 
@@ -126,7 +134,7 @@ def release_first_above(x: Array, size: int, rng: Rng) -> Array:
 def compare_queries(x: Array, size: int, rng: Rng) -> Array:
     """Return which queries without noise are above a noisy threshold."""
     above = x >= add_noise(np.ones(1), size, rng, scale=2.0)
-    declare_equal(above=above)
+    ensure_equality(above=above)
     return above.astype(float)
 
 
@@ -198,14 +206,13 @@ def make_cases() -> list[Case]:
     # With the first record the sum of the gradients has the opposite direction.
     batches = dpcore.Pair(*(np.vstack([w * rest.sum(axis=0), rest]) for w in (-2.0, 0.0)))
     values = max(values_loss(half, 1 - half, 2.0, 2.0), values_loss(1 - half, half, 2.0, 2.0))
-    maximum = maximum_loss(scores.x, scores.x_prime, False, 2.0)
     mu_1, mu_2, mu_half = (GDP(mu).epsilon(DELTA) for mu in (1.0, 2.0, 0.5))
     small, normal = partial(add_noise, scale=0.9), partial(add_noise, kind="normal", order=2.0)
     return [
         Case("Laplace, a tenth too small", small, number, 1.0, 1 / 0.9),
         Case("sparse vector 3", release_first_above, queries, 1.0, values),
         Case("sparse vector 5", compare_queries, queries, 1.0, math.inf),
-        Case("noisy maximum", release_maximum, scores, 1.0, maximum),
+        Case("noisy maximum", release_maximum, scores, 1.0, 5 / 2),
         Case("histogram", add_noise, cells, 1.0, 2.0),
         Case("Gaussian at delta 1e-5", partial(normal, scale=2.0), number, 1.0, mu_half, DELTA),
         Case("ADePT, 128 entries", encode_vector, vectors, 1.0, math.sqrt(128)),
@@ -219,14 +226,13 @@ def make_cases() -> list[Case]:
 def audit_with_dpcore(case: Case, seed: int, draws: int) -> Bounds:
     """Audit the claim, and a Gaussian curve if the claim has a delta."""
     pilot = int(_PILOT_SHARE * max(draws - _MAX_CHECKED_DRAWS, draws / 2) / 2)
-    options: dict[str, Any] = {"trials": 8 * pilot, "pilot": pilot, "confidence": 1 - ERROR}
-    audit = partial(dpcore.audit, case.mechanism, case.pair, rng=seed, progress=False, **options)
-    report = audit(claim=case.claim, delta=case.delta)
+    run = partial(dpcore.audit, case.mechanism, case.pair, trials=8 * pilot, pilot=pilot, rng=seed)
+    report = run(claim=case.claim, delta=case.delta)
     n_drawn = sum(step.outputs for step in report.spent)
     assert n_drawn <= max(draws, 3 * _MAX_CHECKED_DRAWS), f"{case.name}: {n_drawn} outputs"
     yield "audit", report.epsilon_lower
     if case.delta:
-        yield "Gaussian curve", GDP(audit(claim=GDP(1.0)).mu_lower).epsilon(case.delta)
+        yield "Gaussian curve", GDP(run(claim=GDP(1.0)).mu_lower).epsilon(case.delta)
 
 
 def audit_with_jax_privacy(case: Case, seed: int, draws: int) -> Bounds:
@@ -234,76 +240,60 @@ def audit_with_jax_privacy(case: Case, seed: int, draws: int) -> Bounds:
     from jax_privacy.auditing import CanaryScoreAuditor
 
     for name in ("projection", "dpcore's score"):
-        for is_curve in (False, True)[: 2 if case.delta else 1]:
-            if name == "projection":
-                scores = [case.project(side) for side in case.draw_sides(draws, seed)]
-            else:
-                pilot, rest = case.split_sides(draws, seed)
-                scores = list(map(Auto()(*pilot, case.pair).score, rest))
-            auditor = CanaryScoreAuditor(*scores)
-            if is_curve:
-                yield f"{name}, Gaussian curve", auditor.epsilon_from_gdp(ERROR, case.delta)
-            else:
-                yield name, auditor.epsilon_clopper_pearson(ERROR, case.delta, one_sided=False)
+        for curve in ("", ", Gaussian curve")[: 2 if case.delta else 1]:
+            sides, score = case.draw_sides(draws, seed), case.project
+            if name == "dpcore's score":
+                pilot, sides = case.split_sides(draws, seed)
+                score = Auto()(*pilot, case.pair).score
+            auditor = CanaryScoreAuditor(*map(score, sides))
+            certify = auditor.epsilon_from_gdp if curve else auditor.epsilon_clopper_pearson
+            options = {} if curve else {"one_sided": False}
+            yield name + curve, float(certify(ERROR, case.delta, **options))
 
 
 def audit_with_privacy_estimates(case: Case, seed: int, draws: int) -> Bounds:
     """Give counts of guesses to the posterior of the paper and to Clopper-Pearson."""
     from privacy_estimates import AttackResults, compute_eps_lo
 
-    def certify(event: Callable[[Array], Array], sides: Sequence[Array], method: str) -> float:
+    def certify(
+        event: Callable[[Array], Array], sides: Sequence[Array], method: str
+    ) -> float | None:
         tp, fp = (int(np.count_nonzero(event(side))) for side in sides)
         counts = AttackResults(TP=tp, FN=len(sides[0]) - tp, FP=fp, TN=len(sides[1]) - fp)
         try:
             return float(compute_eps_lo(counts, case.delta, ERROR, method))
         except ValueError:  # the integral of the posterior is not precise enough for the search
-            return math.nan
+            return None
 
-    for name in ("projection", "dpcore's event"):
-        for method in ("beta", "joint-beta"):
-            pilot, rest = case.split_sides(draws, seed)
-            event: Callable[[Array], Array] = Auto()(*pilot, case.pair)
-            if name == "projection":
-                scores = np.concatenate([case.project(side) for side in pilot])
-                levels = np.unique(np.quantile(scores, np.arange(1, 200) / 200))
-                guesses = [
-                    lambda rows, level=level: case.project(rows) >= level for level in levels
-                ]
-                event = max(guesses, key=lambda guess: certify(guess, pilot, "beta"))
-            yield f"{name}, {method}", certify(event, rest, method)
+    attacks = {"projection": Threshold(score=case.project), "dpcore's event": Auto()}
+    for (name, attack), method in itertools.product(attacks.items(), ("beta", "joint-beta")):
+        pilot, rest = case.split_sides(draws, seed)
+        yield f"{name}, {method}", certify(attack(*pilot, case.pair), rest, method)
 
 
 def audit_with_dp_auditorium(case: Case, seed: int, draws: int) -> Bounds:
     """Find the largest epsilon that the hockey-stick test of the library's example rejects."""
-    os.environ |= {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
     import tensorflow as tf
-    from dp_auditorium.configs import privacy_property, property_tester_config
-    from dp_auditorium.configs import privacy_test_runner_config as runner_config
+    from dp_auditorium.configs import privacy_property
+    from dp_auditorium.configs import privacy_test_runner_config as runner
+    from dp_auditorium.configs.property_tester_config import HockeyStickPropertyTesterConfig
     from dp_auditorium.privacy_test_runner import PrivacyTestRunner
-    from dp_auditorium.testers import hockey_stick_tester as tester
+    from dp_auditorium.testers import hockey_stick_tester as hockey
 
     tf.random.set_seed(seed)
     sides, low, high = case.draw_sides(draws, seed), 0.0, _MAX_EPSILON
-    settings = runner_config.PrivacyTestRunnerConfig(
-        property_tester=runner_config.PropertyTester.HOCKEY_STICK_TESTER,
-        max_num_trials=1,
-        failure_probability=ERROR,
-        num_samples=draws // 2,
-        post_processing=runner_config.PostProcessing.TANH,
-    )
+    kind, tanh = runner.PropertyTester.HOCKEY_STICK_TESTER, runner.PostProcessing.TANH
+    settings = runner.PrivacyTestRunnerConfig(kind, 1, ERROR, draws // 2, tanh)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         guarantee = privacy_property.ApproximateDp(middle, case.delta)
-        config = property_tester_config.HockeyStickPropertyTesterConfig(
-            tester.make_default_hs_training_config(), guarantee
+        config = HockeyStickPropertyTesterConfig(
+            hockey.make_default_hs_training_config(), guarantee
         )
-        test = tester.HockeyStickPropertyTester(config, tester.make_default_hs_base_model())
-        with contextlib.redirect_stdout(io.StringIO()):
-            result = PrivacyTestRunner(settings, lambda _: (0, 1), test).test_privacy(
-                lambda side, size: sides[side][:size], case.name
-            )
-        rejected = result.found_privacy_violation is not None
-        low, high = (middle, high) if rejected else (low, middle)
+        test = hockey.HockeyStickPropertyTester(config, hockey.make_default_hs_base_model())
+        run = PrivacyTestRunner(settings, lambda _: (0, 1), test)
+        result = run.test_privacy(lambda side, size: sides[side][:size], case.name)
+        low, high = (middle, high) if result.found_privacy_violation else (low, middle)
     yield "hockey-stick test", low
 
 
@@ -316,28 +306,21 @@ TOOLS: Mapping[str, Callable[[Case, int, int], Bounds]] = {
 
 
 def iterate_rows(tool: str, cases: Iterable[Case], seeds: int, draws: int) -> Iterator[Row]:
-    """Yield a row for each mechanism, seed and way. NaN becomes None, for JSON."""
-    for case in cases:
-        for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+    """Yield a row for each mechanism, seed and way. The bound is None if a way raises an error."""
+    for case, seed in itertools.product(cases, range(FIRST_SEED, FIRST_SEED + seeds)):
+        begun = time.process_time()
+        for way, bound in TOOLS[tool](case, seed, draws):
+            row = {"mechanism": case.name, "way": way, "seed": seed, "bound": bound}
+            yield row | {"seconds": round(time.process_time() - begun, 3)}
             begun = time.process_time()
-            for way, bound in TOOLS[tool](case, seed, draws):
-                seconds = round(time.process_time() - begun, 3)
-                value = None if math.isnan(bound) else float(bound)
-                row = {"mechanism": case.name, "way": way, "seed": seed}
-                yield row | {"bound": value, "seconds": seconds}
-                begun = time.process_time()
 
 
-def require_sound(tool: str, rows: Iterable[Row], cases: Iterable[Case]) -> None:
-    """Raise AssertionError if a way overclaims more often than its error, or dpcore ever does."""
+def require_sound(tool: str, rows: Sequence[Row], cases: Iterable[Case]) -> None:
+    """Raise AssertionError if a tool overclaims more often than its error, or dpcore ever does."""
     losses = {case.name: case.loss for case in cases}
-    ways: dict[str, list[bool]] = {}
-    for row in rows:
-        if row["bound"] is not None:
-            ways.setdefault(row["way"], []).append(row["bound"] > losses[row["mechanism"]])
-    for way, above in ways.items():
-        allowed = 0 if tool == "dpcore" else int(binom.isf(_ALPHA, len(above), ERROR))
-        assert sum(above) <= allowed, f"{tool}, {way}: {sum(above)} bounds above the true loss"
+    n_above = sum((row["bound"] or 0.0) > losses[row["mechanism"]] for row in rows)
+    allowed = 0 if tool == "dpcore" else int(binom.isf(_ALPHA, len(rows), ERROR))
+    assert n_above <= allowed, f"{tool}: {n_above} of {len(rows)} bounds are above the true loss"
 
 
 def record_with_dp_recorder(case: Case) -> Row:
@@ -348,105 +331,85 @@ def record_with_dp_recorder(case: Case) -> Row:
         try:
             with auditor:
                 case.mechanism(case.pair.x, 1, rng)
-            auditor.set_replay()
-            with auditor:
+                auditor.set_replay()
                 case.mechanism(case.pair.x_prime, 1, rng)
             auditor.validate_records()
         except AssertionError as problem:
             text = str(problem).split("\n")[0]
             break
-    declared = [
-        f"{entry.label} is equal" if entry.kind == "EQ" else f"{entry.kind} {entry.sensitivity_val}"
-        for entry in auditor.log
-    ]
-    return {"mechanism": case.name, "declared": ", ".join(declared), "text": text}
+    declared = [entry.label or f"{entry.kind} {entry.sensitivity_val:g}" for entry in auditor.log]
+    return {"mechanism": case.name, "cells": [", ".join(declared), text]}
 
 
 def trace_with_dpcore(case: Case) -> Row:
     """Return the outcome of `dpcore.trace` and the loss that it computes."""
-    trace = dpcore.trace(
-        case.mechanism, case.pair, claim=case.claim, delta=case.delta, rng=FIRST_SEED
-    )
-    loss = "-" if trace.loss is None else f"{trace.loss:.3g}"
-    return {"mechanism": case.name, "declared": "nothing", "text": f"{trace.outcome}; loss {loss}"}
+    options: dict[str, Any] = {"delta": case.delta, "draws": _RECORDINGS, "rng": FIRST_SEED}
+    trace = dpcore.trace(case.mechanism, case.pair, claim=case.claim, **options)
+    return {"mechanism": case.name, "cells": ["nothing", f"{trace.outcome}; loss {trace.loss}"]}
 
 
 def run_tool(tool: str, seeds: int, draws: int) -> Row:
-    """Return the results of a tool, with versions."""
-    cases, document = make_cases(), {"tool": tool, "date": str(datetime.date.today())}
-    versions = {"python": platform.python_version(), "dpcore": dpcore.__version__}
-    for package in PACKAGES.split():
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
-    document |= {"versions": versions, "draws": draws, "seeds": seeds, "rows": [], "findings": []}
-    if tool in TOOLS:
-        document["rows"] = list(iterate_rows(tool, cases, seeds, draws))
-        require_sound(tool, document["rows"], cases)
+    """Return the results of a tool, which must be sound, with versions."""
+    cases = make_cases()
+    rows = list(iterate_rows(tool, cases, seeds, draws)) if tool in TOOLS else []
+    require_sound(tool, rows, cases)
     find = {"dpcore": trace_with_dpcore, "dp-recorder": record_with_dp_recorder}.get(tool)
-    document["findings"] = [find(case) for case in cases] if find else []
-    return document
+    findings = [find(case) for case in cases] if find else []
+    version = dpcore.__version__ if tool == "dpcore" else importlib.metadata.version(tool)
+    versions = {tool: version, "python": platform.python_version(), "numpy": np.__version__}
+    facts = {"tool": tool, "versions": versions, "date": time.strftime("%Y-%m-%d")}
+    return facts | {"draws": draws, "seeds": seeds, "rows": rows, "findings": findings}
 
 
-def format_tables(documents: Sequence[Row], cases: Sequence[Case]) -> list[str]:
-    """Return the lines of the tables: bounds with their ratio to dpcore's, seconds, findings."""
-    head = ["", "| | " + " | ".join(case.name for case in cases) + " |", "| --- |" + " ---: |" * 8]
-    bounds = [*head, "| true loss | " + " | ".join(f"{case.loss:.3g}" for case in cases) + " |"]
-    seconds, firsts = list(head), {}
-    findings = ["", "| mechanism | tool | declared | found |", "| --- | --- | --- | --- |"]
+def format_bounds(documents: Iterable[Row], names: Sequence[str]) -> Iterator[str]:
+    """Yield lines of the table: median bounds, their ratios to dpcore's, and CPU seconds."""
+    firsts: dict[str, float] = {}
     for document in documents:
-        ways: dict[str, dict[str, list[Row]]] = {}
-        for row in document["rows"]:
-            ways.setdefault(row["way"], {}).setdefault(row["mechanism"], []).append(row)
-        for way, rows_of_case in ways.items():
-            cells, times = [f"{document['tool']}: {way}"], [f"{document['tool']}: {way}"]
-            for rows in (rows_of_case.get(case.name) for case in cases):
-                bound = median(row["bound"] or 0.0 for row in rows) if rows else 0.0
-                first = firsts.setdefault(rows[0]["mechanism"], bound) if rows else 1.0
-                n_failed = sum(row["bound"] is None for row in rows or ())
-                note = f", {n_failed} failed" if n_failed else ""
-                cells.append(f"{bound:.3g} ({bound / first:.2f}){note}" if rows else "-")
-                times.append(f"{median(row['seconds'] for row in rows):.2f}" if rows else "-")
-            bounds.append("| " + " | ".join(cells) + " |")
-            seconds.append("| " + " | ".join(times) + " |")
-        for row in document["findings"]:
-            cells = [row["mechanism"], document["tool"], row["declared"], row["text"]]
-            findings.append("| " + " | ".join(cells) + " |")
-    return [*bounds, *seconds, *findings]
+        for way in dict.fromkeys(row["way"] for row in document["rows"]):
+            cells = [f"{document['tool']}: {way}"]
+            for key in itertools.product(names, [way]):
+                rows = [row for row in document["rows"] if (row["mechanism"], row["way"]) == key]
+                bounds = [row["bound"] for row in rows]
+                if not bounds or None in bounds:
+                    cells.append(f"{bounds.count(None)} errors" if bounds else "-")
+                    continue
+                ratio = median(bounds) / firsts.setdefault(key[0], median(bounds))
+                seconds = median(row["seconds"] for row in rows)
+                cells.append(f"{median(bounds):.3g} ({ratio:.2f}), {seconds:.2f} s")
+            yield format_line(cells)
+
+
+def format_line(cells: Iterable[str]) -> str:
+    """Return a line of a Markdown table."""
+    return "| " + " | ".join(cells) + " |"
 
 
 def write_tables(folder: pathlib.Path) -> None:
-    """Write the tables of all results, which must be sound."""
-    cases, documents = make_cases(), []
-    for tool in (*TOOLS, "dp-recorder"):
-        document = json.loads((folder / f"{tool}.json").read_text())
-        require_sound(tool, document["rows"], cases)
-        documents.append(document)
-    lines = [f"- {text['tool']}, {text['date']}: {text['versions']}" for text in documents]
-    tables = format_tables(documents, cases)
-    text = "\n".join(["# Rivals", "", *_EXPLAINED, "", *lines, *tables, ""])
-    folder.with_suffix(".md").write_text(text)
+    """Write the tables of all results."""
+    tools, cases = (*TOOLS, "dp-recorder"), make_cases()
+    documents = [json.loads((folder / f"{tool}.json").read_text()) for tool in tools]
+    names, losses = [case.name for case in cases], [f"{case.loss:.3g}" for case in cases]
+    lines = [f"# Rivals\n\n{__doc__}", format_line(["", *names]), format_line(["---"] * 9)]
+    lines += [format_line(["true loss", *losses]), *format_bounds(documents, names), ""]
+    lines += [format_line(["mechanism", "tool", "declared", "found"]), format_line(["---"] * 4)]
+    for document in documents:
+        for row in document["findings"]:
+            lines.append(format_line([row["mechanism"], document["tool"], *row["cells"]]))
+    lines += ["", *(f"- {document['date']}: {document['versions']}" for document in documents)]
+    folder.with_suffix(".md").write_text("\n".join([*lines, ""]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one tool, or write the table."""
+    """Run one tool, or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tool", choices=(*TOOLS, "dp-recorder", "table"))
-    parser.add_argument("--seeds", type=int, default=5, help="audits of which a median is taken")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="outputs that one audit may draw")
-    parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help="folder of the results")
-    options = parser.parse_args(arguments)
-    if options.tool == "table":
-        write_tables(options.folder)
-        return
-    options.folder.mkdir(parents=True, exist_ok=True)
-    document = run_tool(options.tool, options.seeds, options.draws)
-    text = json.dumps(document, indent=1)
-    (options.folder / f"{options.tool}.json").write_text(text + "\n")
+    tool = parser.parse_args(arguments).tool
+    if tool == "table":
+        return write_tables(FOLDER)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(run_tool(tool, SEEDS, DRAWS), indent=1)
+    (FOLDER / f"{tool}.json").write_text(text + "\n")
 
-
-_EXPLAINED = (
-    "Remade by `python benches/rivals.py`, see its first lines. Medians over the seeds, at 95 %.",
-)
 
 if __name__ == "__main__":
     main()
