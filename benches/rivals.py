@@ -189,9 +189,9 @@ class Case:
         return [side[:cut] for side in sides], [side[cut:] for side in sides]
 
     def project(self, outputs: Array) -> Array:
-        """Return the inner products of outputs with x - x'; a single number is its own score."""
+        """Return the inner products of outputs with x - x', or with its first entry."""
         direction = np.atleast_2d(self.pair.x - self.pair.x_prime).sum(axis=0)
-        return outputs[:, 0] if outputs.shape[1] == 1 else np.asarray(outputs @ direction)
+        return np.asarray(outputs @ direction[: outputs.shape[1]])
 
 
 def make_cases() -> list[Case]:
@@ -245,6 +245,8 @@ def audit_with_jax_privacy(case: Case, seed: int, draws: int) -> Bounds:
             if name == "dpcore's score":
                 pilot, sides = case.split_sides(draws, seed)
                 score = Auto()(*pilot, case.pair).score
+                if np.mean(score(pilot[0])) < np.mean(score(pilot[1])):
+                    sides.reverse()
             auditor = CanaryScoreAuditor(*map(score, sides))
             certify = auditor.epsilon_from_gdp if curve else auditor.epsilon_clopper_pearson
             options = {} if curve else {"one_sided": False}
@@ -255,9 +257,7 @@ def audit_with_privacy_estimates(case: Case, seed: int, draws: int) -> Bounds:
     """Give counts of guesses to the posterior of the paper and to Clopper-Pearson."""
     from privacy_estimates import AttackResults, compute_eps_lo
 
-    def certify(
-        event: Callable[[Array], Array], sides: Sequence[Array], method: str
-    ) -> float | None:
+    def certify(event: Any, sides: Sequence[Array], method: str) -> float | None:
         tp, fp = (int(np.count_nonzero(event(side))) for side in sides)
         counts = AttackResults(TP=tp, FN=len(sides[0]) - tp, FP=fp, TN=len(sides[1]) - fp)
         try:
@@ -287,9 +287,8 @@ def audit_with_dp_auditorium(case: Case, seed: int, draws: int) -> Bounds:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         guarantee = privacy_property.ApproximateDp(middle, case.delta)
-        config = HockeyStickPropertyTesterConfig(
-            hockey.make_default_hs_training_config(), guarantee
-        )
+        training = hockey.make_default_hs_training_config()
+        config = HockeyStickPropertyTesterConfig(training, guarantee)
         test = hockey.HockeyStickPropertyTester(config, hockey.make_default_hs_base_model())
         run = PrivacyTestRunner(settings, lambda _: (0, 1), test)
         result = run.test_privacy(lambda side, size: sides[side][:size], case.name)
@@ -345,7 +344,8 @@ def trace_with_dpcore(case: Case) -> Row:
     """Return the outcome of `dpcore.trace` and the loss that it computes."""
     options: dict[str, Any] = {"delta": case.delta, "draws": _RECORDINGS, "rng": FIRST_SEED}
     trace = dpcore.trace(case.mechanism, case.pair, claim=case.claim, **options)
-    return {"mechanism": case.name, "cells": ["nothing", f"{trace.outcome}; loss {trace.loss}"]}
+    text = f"{trace.outcome}; loss {trace.loss and round(trace.loss, 2)}"
+    return {"mechanism": case.name, "cells": ["nothing", text]}
 
 
 def run_tool(tool: str, seeds: int, draws: int) -> Row:
