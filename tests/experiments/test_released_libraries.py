@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments.released_libraries import Config, Result, run
-from dpcore.experiments.released_libraries import training_cases
+from dpcore.experiments.released_libraries import Config, Result, run, training_cases
 from dpcore.experiments.released_libraries.cases import PACKAGES, Case, list_cases
 from dpcore.experiments.released_libraries.experiment import FOLDER, RECORD_FORMAT, read_records
 from dpcore.experiments.released_libraries.processes import audit_package
