@@ -165,6 +165,17 @@ def check_word_dp_attack(text):
         assert stated is None or stated[1] == ("yes" if stays else "not shown")
 
 
+def check_released_libraries(text):
+    verdicts = [row[-3] for row in rows_of(text, "numpy ", "scipy ")]
+    rows, packages, passed = count_of(
+        text, r"(\d+) mechanisms of (\d+) released packages: (\d+) not refuted"
+    )
+    assert rows == len(rows_of(text, "numpy ", "scipy "))
+    assert packages == 2
+    assert passed == text.count(" not refuted ") > 0
+    assert len(verdicts) == rows
+
+
 CHECKS = {
     name.removeprefix("check_").replace("_", "-"): check
     for name, check in list(globals().items())

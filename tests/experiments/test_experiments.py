@@ -66,6 +66,7 @@ PARTS = {
     "dpsgd-vs-redaction": {"quick": True},
     "encoder-frontier": {"quick": True, "trials": 200},
     "scaling": {"quick": True},
+    "released-libraries": {"packages": ("numpy", "scipy")},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -100,6 +101,9 @@ def table(name, result):
     """The table without the times that some of them show."""
     if name == "dp-sniper-table":
         return result.table(times=False)
+    if name == "released-libraries":
+        timeless = tuple(replace(row, draw_seconds=None) for row in result.rows)
+        return replace(result, rows=timeless).table()
     if field := TIMED.get(name):
         timeless = tuple(replace(one, seconds=math.nan) for one in getattr(result, field))
         result = replace(result, **{field: timeless})

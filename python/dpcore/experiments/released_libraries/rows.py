@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from ...report.plain import encode_value
@@ -84,7 +84,7 @@ class Row(Shown):
     hits: tuple[int, ...] = ()
     trials: int = 0
     rounding: float | None = None
-    draw_seconds: float | None = None
+    draw_seconds: float | None = field(default=None, compare=False)
     traced: str = ""
     traced_line: str = ""
     traced_loss: float | None = None
