@@ -11,7 +11,7 @@ from typing import Any, Final
 from ...adapters.opendp import OpenDP
 from .cases import Case, import_attribute
 
-_case = partial(Case, package="opendp", version="0.16.0", trials=20_000)
+_case = partial(Case, package="opendp", version="0.16.0", trials=10_000)
 
 _DOCS: Final = "docs.rs/opendp/0.16.0/opendp/{}.html, and the map of the measurement at {}"
 _FEATURES: Final = ("contrib", "honest-but-curious", "idealized-numerics")
@@ -187,7 +187,7 @@ CASES: tuple[Case, ...] = (
              "measurements/fn.make_laplace_threshold", (1, 1, 1), lambda dp: OpenDP(
                  dp.m.make_laplace_threshold(*_counts(dp, "l01inf_distance"), scale=1.0,
                                              threshold=4), ask=_read_counts),
-             _NAMES, delta=0.01338980493269848, trials=100_000),
+             _NAMES, delta=0.01338980493269848, trials=30_000),
     _measure("make_laplace_threshold(scale=1, threshold=4), a count that is released",
              "measurements/fn.make_laplace_threshold", (1, 1, 1), lambda dp: OpenDP(
                  dp.m.make_laplace_threshold(*_counts(dp, "l01inf_distance"), scale=1.0,
@@ -257,7 +257,7 @@ CASES: tuple[Case, ...] = (
     _values("make_randomized_response_bool(prob=0.75, constant_time=True)",
             "measurements/fn.make_randomized_response_bool", 1,
             lambda dp: dp.m.make_randomized_response_bool(prob=0.75, constant_time=True),
-            (True, False), claim=1.0986122886681098, true_loss=_EXACT, trials=10_000),
+            (True, False), claim=1.0986122886681098, true_loss=_EXACT),
     _measure("make_randomized_response_bitvec(max_weight=1, f=0.75)",
              "measurements/fn.make_randomized_response_bitvec", 1, lambda dp: OpenDP(
                  dp.m.make_randomized_response_bitvec(
@@ -267,15 +267,15 @@ CASES: tuple[Case, ...] = (
              "measurements/fn.make_alp_queryable", (1, 1, 1), lambda dp: OpenDP(
                  dp.m.make_alp_queryable(*_counts(dp, "l01inf_distance"), scale=1.0,
                                          total_limit=24, value_limit=24), ask=lambda ask: ask("a")),
-             ({"a": 5}, {"a": 6}), trials=10_000),
+             ({"a": 5}, {"a": 6})),
     _noise("make_composition of two make_laplace(scale=2)", "combinators/fn.make_composition", 1.0,
            lambda dp: dp.c.make_composition([_halves(dp), _halves(dp)]), _zero_one, true_loss=1.0),
     _noise("make_adaptive_composition(d_mids=[0.5, 0.5]), two queries",
            "combinators/fn.make_adaptive_composition", 1.0, lambda dp: _compose(dp, fully=False),
-           _zero_one, true_loss=1.0, trials=10_000),
+           _zero_one, true_loss=1.0),
     _noise("make_privacy_filter of make_fully_adaptive_composition, two queries",
            "combinators/fn.make_privacy_filter", 1.0, lambda dp: _compose(dp, fully=True),
-           _zero_one, true_loss=1.0, trials=10_000),
+           _zero_one, true_loss=1.0),
     _noise("make_select_private_candidate(threshold=1, stop_probability=0.1)",
            "combinators/fn.make_select_private_candidate", 1.0, lambda dp: OpenDP(
                dp.c.make_select_private_candidate(
@@ -284,7 +284,7 @@ CASES: tuple[Case, ...] = (
            _zero_one, claim=2.0),
     _measure("make_population_amplification(population_size=50), a sample of 5",
              "combinators/fn.make_population_amplification", 2, _amplify,
-             ([0.0] * 50, [0.0] * 49 + [1.0]), claim=0.15856507874043038, trials=100_000),
+             ([0.0] * 50, [0.0] * 49 + [1.0]), claim=0.15856507874043038, trials=30_000),
     _records("make_count, then_laplace(scale=1)", "transformations/fn.make_count", 1,
              lambda dp: _rows(dp) >> dp.t.then_count() >> dp.m.then_laplace(scale=1.0), _MORE,
              true_loss=1.0),
@@ -314,11 +314,11 @@ CASES: tuple[Case, ...] = (
              "transformations/fn.make_count_by", 1, lambda dp: OpenDP(
                  _rows(dp, str) >> dp.t.then_count_by(TV=int)
                  >> dp.m.then_laplace_threshold(scale=1.0, threshold=4), ask=_read_counts),
-             (["a"] * 5, ["a"] * 5 + ["b"]), delta=0.01338980493269848, trials=100_000),
+             (["a"] * 5, ["a"] * 5 + ["b"]), delta=0.01338980493269848, trials=30_000),
     _measure("make_b_ary_tree(4 leaves, 2), then_laplace(scale=3)",
              "transformations/fn.make_b_ary_tree", 1, lambda dp: _vectors(dp, "l1_distance", int)
              >> dp.t.then_b_ary_tree(4, 2) >> dp.m.then_laplace(scale=3.0),
-             ([0, 0, 0, 0], [1, 0, 0, 0]), true_loss=1.0, trials=50_000),
+             ([0, 0, 0, 0], [1, 0, 0, 0]), true_loss=1.0, trials=20_000),
     _records("make_impute_constant(0), clamped sum, then_laplace(scale=1), a missing value",
              "transformations/fn.make_impute_constant", 1, lambda dp: (
                  dp.vector_domain(dp.atom_domain(T=float, nan=True)), dp.symmetric_distance())
