@@ -422,8 +422,8 @@ CASES: tuple[Case, ...] = (
             build=_aggregate(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, min_value=-1.0,
                              max_value=1.0), claim=3.0, true_loss=4.0, pair=_USERS, trials=50_000,
             cause="the noise of the squares is that of half their range (pipeline_dp/"
-            "dp_computations.py:343), but squares of centred values are summed, of which one can be "
-            "the whole range (pipeline_dp/combiners.py:585)"),
+            "dp_computations.py:343), but squares of centred values are summed, and one can be "
+            "their whole range (pipeline_dp/combiners.py:585)"),
     _engine(name="aggregate PERCENTILE(50) in (0, 1), public partitions",
             build=_aggregate(("PERCENTILE",), **_RANGE), pair=_USERS),
     _engine(name="aggregate VECTOR_SUM, Linf norm 1, public partitions", pair=_USERS,
