@@ -46,7 +46,7 @@ _TRUNCATED: Final = (
 
 def _mechanism(
     name: str, parameters: tuple[float, ...], pair: tuple[Any, Any], kind: Any = float,
-    **fields: Any,
+    words: str = "", **fields: Any,
 ) -> Case:  # fmt: skip
     """Make the case of noise on one number of a kind."""
 
@@ -55,11 +55,11 @@ def _mechanism(
         mechanism = import_attribute(place)(*parameters)
         return mechanism if kind is float else lambda x: mechanism.add_noise(kind(x))
 
-    words = ", ".join(f"{value:g}" for value in parameters)
-    call = f"{name}Mechanism({words})" + ("" if kind is float else f", {kind.__name__}")
+    numbers = ", ".join(f"{value:g}" for value in parameters)
+    call = f"{name}Mechanism({numbers})" + ("" if kind is float else f", {kind.__name__}") + words
     delta = parameters[1] if name == "Gaussian" else 0.0
     facts = {"claim": parameters[0], "delta": delta, "relation": _SHIFT, "stated": _NOISE} | fields
-    return _python_dp(name=facts.pop("name", call), build=build, pair=pair, **facts)
+    return _python_dp(name=call, build=build, pair=pair, **facts)
 
 
 def _algorithm(
@@ -283,7 +283,7 @@ CASES: tuple[Case, ...] = (
     _mechanism("Gaussian", (1.0, 1e-5), _zero_one, trials=100_000),
     _mechanism("Gaussian", (5.0, 0.1), _zero_one, trials=100_000),
     _mechanism("Gaussian", (1.0, 0.01), (0, 1), int, trials=100_000),
-    _mechanism("Gaussian", (1.0, 0.01), _zero_one, name="GaussianMechanism(1, 0.01), last bits",
+    _mechanism("Gaussian", (1.0, 0.01), _zero_one, words=", last bits",
                attack=FloatLattice, true_loss=math.inf, cause=_DIGITS, trials=100_000),
     _python_dp(name="LaplaceMechanism(1, 1).noised_value_above_threshold(x, 2)", claim=1.0,
                build=lambda: (lambda mechanism: lambda x: mechanism.noised_value_above_threshold(
