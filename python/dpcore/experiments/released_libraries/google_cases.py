@@ -261,7 +261,7 @@ _LOW: Final = ([1.0] * 4, [1.0] * 4 + [0.0])
 _FEW: Final = ([0.0], [0.0, 1.0])
 _TWO_USERS: Final[Rows] = ((1, 0, 0.0), (2, 0, 0.0))
 _USERS: Final = (_TWO_USERS, (*_TWO_USERS, (3, 0, 1.0)))
-_FLOATS: Final[Rows] = tuple((user, 0, 0.125) for user in range(7))
+_FLOATS: Final[Rows] = tuple((user, 0, 1 / 32) for user in range(32))
 _VECTORS: Final = tuple((user, 0, 0.0) for user in range(30))
 _ONE_USER: Final = (_TWO_USERS[:1], _TWO_USERS)
 _SCORES: Final = ([0.0] + [1.0] * 9, [1.0] + [0.0] * 9)
@@ -368,7 +368,7 @@ CASES: tuple[Case, ...] = (
                  relation="scores that differ by 1", stated="pipeline_dp/dp_computations.py:708",
                  true_loss=1.0 + math.log((math.exp(-0.5) / 9 + 1) / (math.exp(0.5) / 9 + 1))),
     _pipeline_dp(name="ExponentialMechanism, monotonic scores, sensitivity 1", claim=1.0,
-                 build=_choose_score(is_monotonic=True), pair=([0.0, 0.0], [1.0, 0.0]),
+                 build=_choose_score(is_monotonic=True), pair=([0.0] * 20, [1.0] + [0.0] * 19),
                  relation="monotonic scores that differ by 1", trials=20_000,
                  stated="pipeline_dp/dp_computations.py:735"),
     _pipeline_dp(name="ThresholdingMechanism(1, 0.05, LAPLACE_THRESHOLDING)", claim=1.0, delta=0.05,
@@ -397,10 +397,10 @@ CASES: tuple[Case, ...] = (
             build=_aggregate(("PRIVACY_ID_COUNT",))),
     _engine(name="aggregate SUM in (0, 1), public partitions", pair=_USERS, true_loss=1.0,
             build=_aggregate(("SUM",), **_RANGE)),
-    _engine(name="aggregate SUM in (0, 0.125), public partitions, values of type numpy.float32",
-            build=_aggregate(("SUM",), np.float32, min_value=0.0, max_value=0.125),
-            pair=(_FLOATS, (*_FLOATS, (7, 0, 0.125))), cause=_TRUNCATED,
-            true_loss=8.0),
+    _engine(name="aggregate SUM in (0, 1/32), private partitions, values of type numpy.float32",
+            build=_aggregate(("SUM",), np.float32, delta=0.05, partitions=None, min_value=0.0,
+                             max_value=1 / 32), delta=0.05, pair=(_FLOATS[:31], _FLOATS),
+            trials=5_000, cause=_TRUNCATED),
     _engine(name="aggregate SUM, sum of a user in (0, 1), public partitions", true_loss=1.0,
             build=_aggregate(("SUM",), min_sum_per_partition=0.0, max_sum_per_partition=1.0),
             pair=(_TWO_USERS, (*_USERS[1], (3, 0, 1.0))),
