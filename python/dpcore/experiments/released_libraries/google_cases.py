@@ -181,7 +181,7 @@ def _name_enums(package: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 def _read_sums(released: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Compute count, sum and sum of squares with their noise from variance, mean and count."""
-    variance, mean, count = released.T
+    variance, count, mean = released.T
     divisor = np.maximum(count, 1.0)
     return np.stack([count, mean * divisor, (variance + mean**2) * divisor], axis=1)
 
@@ -305,15 +305,15 @@ CASES: tuple[Case, ...] = (
                {"lower_bound": -2, "upper_bound": 1}, true_loss=1.0),
     _algorithm("BoundedSum", ([2**26] * 31, [2**26] * 32), "int",
                {"lower_bound": 0, "upper_bound": 2**26}, true_loss=1.0),
-    _algorithm("BoundedSum", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=2_000),
-    _algorithm("BoundedSum", ([1] * 100, [1] * 100 + [1000]), "int", trials=2_000),
+    _algorithm("BoundedSum", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=400),
+    _algorithm("BoundedSum", ([1] * 100, [1] * 100 + [1000]), "int", trials=400),
     _algorithm("BoundedMean", _MORE, "int", _UNIT, true_loss=math.inf, cause=_PARITY),
     _algorithm("BoundedMean", _MORE, "int64", {"lower_bound": 0, "upper_bound": 3},
                true_loss=math.inf, cause=_PARITY),
     _algorithm("BoundedMean", ([0.0] * 10, [0.0] * 10 + [2.0]), "int",
                {"lower_bound": 0, "upper_bound": 2}),
     _algorithm("BoundedMean", _LOW, "float", _UNIT),
-    _algorithm("BoundedMean", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=2_000),
+    _algorithm("BoundedMean", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=400),
     _algorithm("BoundedVariance", _MORE, "int", _UNIT),
     _algorithm("BoundedVariance", _MORE, "float", _UNIT),
     _algorithm("BoundedStandardDeviation", _MORE, "int", _UNIT),
@@ -434,7 +434,7 @@ CASES: tuple[Case, ...] = (
     _engine(name="aggregate VECTOR_SUM, Linf norm 1, public partitions", pair=_USERS,
             build=_aggregate(("VECTOR_SUM",), lambda value: np.array([value, value]),
                              vector_norm_kind="Linf", vector_max_norm=1.0, vector_size=2)),
-    _engine(name="aggregate VECTOR_SUM, L1 norm 1, private partitions", delta=0.05, trials=10_000,
+    _engine(name="aggregate VECTOR_SUM, L1 norm 1, private partitions", delta=0.05, trials=2_000,
             build=_aggregate(("VECTOR_SUM",), lambda value: np.array([value, 0.0]), delta=0.05,
                              partitions=None, vector_norm_kind="L1", vector_max_norm=1.0,
                              vector_size=2),
