@@ -208,12 +208,12 @@ CASES: tuple[Case, ...] = (
                  _fix_delta(dp, dp.m.make_gaussian_threshold(
                      *_counts(dp, "l02inf_distance"), scale=1.0, threshold=4)), ask=_read_counts),
              ({"a": 5}, {"a": 6}), claim=2.808702222893905, delta=0.01),
-    _measure("make_gaussian_threshold(scale=4, threshold=9), delta 0.025",
+    _measure("make_gaussian_threshold(scale=2, threshold=5), delta 0.026",
              "measurements/fn.make_gaussian_threshold", (1, 1, 1), lambda dp: OpenDP(
                  _fix_delta(dp, dp.m.make_gaussian_threshold(*_counts(dp, "l02inf_distance"),
-                                                             scale=4.0, threshold=9), 0.025),
+                                                             scale=2.0, threshold=5), 0.026),
                  ask=_read_counts),
-             ({}, {"b": 1}), claim=0.6161938748842009, delta=0.025, **_THRESHOLD),
+             ({}, {"b": 1}), claim=1.3467184599422242, delta=0.026, **_THRESHOLD),
     _noise("make_canonical_noise(d_in=1, d_out=(1, 0.01))", "measurements/fn.make_canonical_noise",
            1.0, lambda dp: dp.m.make_canonical_noise(*_numbers(dp), d_in=1.0, d_out=(1.0, 0.01)),
            _zero_one, delta=0.01, true_loss=1.0),
@@ -343,8 +343,8 @@ CASES: tuple[Case, ...] = (
              claim=1.000000009313226, true_loss=1.0),
     _records("Context.compositor(epsilon=1), query().count().laplace()",
              "combinators/fn.make_adaptive_composition", 1, lambda dp: _query(dp, "count"), _MORE,
-             trials=5_000, true_loss=1.0),
+             trials=300, true_loss=1.0),
     _records("Context.compositor(epsilon=1), query().clamp((0, 1)).sum().laplace()",
              "combinators/fn.make_adaptive_composition", 1, lambda dp: _query(dp, "sum"), _MORE,
-             trials=5_000, true_loss=1.0),
+             trials=300, true_loss=1.0),
 )  # fmt: skip
