@@ -54,7 +54,8 @@ def _mechanism(
     numbers = ", ".join(f"{value:g}" for value in parameters)
     call = f"{name}Mechanism({numbers})" + ("" if kind is float else f", {kind.__name__}") + words
     delta = parameters[1] if name == "Gaussian" else 0.0
-    facts = {"claim": parameters[0], "delta": delta, "relation": _SHIFT, "stated": _NOISE} | fields
+    facts: dict[str, Any] = {"claim": parameters[0], "delta": delta, "relation": _SHIFT}
+    facts |= {"stated": _NOISE} | fields
     return _python_dp(name=call, build=build, pair=pair, **facts)
 
 
@@ -264,7 +265,7 @@ _engine = partial(
 
 _zero_one: Final = (0.0, 1.0)
 _UNIT: Final = {"lower_bound": 0, "upper_bound": 1}
-_RANGE: Final = {"min_value": 0.0, "max_value": 1.0}
+_RANGE: Final[dict[str, Any]] = {"min_value": 0.0, "max_value": 1.0}
 _MORE: Final = ([0.0] * 10, [0.0] * 10 + [1.0])
 _LOW: Final = ([1.0] * 4, [1.0] * 4 + [0.0])
 _FEW: Final = ([0.0], [0.0, 1.0])
