@@ -354,7 +354,7 @@ ALLOWED = {
         "dpcore.audit_table compares all", "again=True voids the first",
     ],
     "states a rule or a fact, and proposes no call": [
-        "give different answers here",
+        "give different answers here", "hardly repeats (a seed?)",
         "same_bits=False): the seed", "left alone for stop='refuted'", "rows='independent', or",
         "files of runs with stop='fixed'", "the last bits of raw floats", "a dpcore.text.Corpus",
         "a class of mechanisms of", "without attackers of your own",

@@ -307,7 +307,11 @@ def test_certificate_and_estimate_say_of_which_law_they_speak(tied):
     (y0, first), (y1, second) = (grouped(seed, 300, tied) for seed in (1, 2))
     options = {"alphas": [1.5], "certified": True, "rng": 1}
     estimate = renyi(y0, y1 + 0.5, groups0=first, groups1=second, **options)
-    two = [note for note in estimate.notes if "law of one random row of each group" in note]
+    two = [
+        note
+        for note in estimate.notes
+        if "what is certified concerns one random row of each group" in note
+    ]
     assert len(two) == (1 if tied else 0)
     assert (estimate.checks.size_p <= _checks.LEVEL) == bool(tied)
     assert "of the law of one random row of each group" in str(estimate.certificate)

@@ -29,6 +29,7 @@ from dpcore.cli.options import OutputsArguments
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded import independent_rows
 from dpcore.recorded.run import audit_outputs
+from dpcore.results.audit_text import ROUNDING
 from dpcore.results.guesses import Guesses
 from dpcore.results.outputs_audits import OutputsAudit
 
@@ -488,8 +489,14 @@ def test_the_report_of_independent_rows():
     sides = laplace(np.random.default_rng(1), 2000, 1000)
     audit = audit_outputs(*sides, rows="independent", claim=2.5, rng=1)
     c, side = audit.counts, {"x": "x", "x_prime": "x'"}[audit.direction]
-    # The plan is the last row.
-    assert str(audit).splitlines()[:-1] == [
+    finding = audit.floating_point
+    bits = f"{finding.event}; {finding.counts.k:,} of 1,000 on x, {finding.counts.k_prime:,} of 500"
+    *lines, plan, note = str(audit).splitlines()
+    assert plan.startswith("  plan         noise 10 % too small")
+    assert note == (
+        "  note         `certified` and `rounding` have 95 % confidence each, at least 90 % together."
+    )
+    assert lines == [
         "outputs against outputs_prime",
         "  verdict      not refuted by this attack",
         "  claim        epsilon <= 2.5",
@@ -500,6 +507,9 @@ def test_the_report_of_independent_rows():
         "  reach        1,000 and 500 counted rows certify at most epsilon >= 5.5969",
         "  rows         independent: each row is an output of its own run, drawn independently of "
         "all others",
+        f"  rounding     the code as it runs: epsilon >= {finding.epsilon_lower:.4f} (not part of "
+        f"the verdict): {bits} on x'",
+        f"  meaning      {ROUNDING}",
         "  seed         1 (of the shuffle; 1,000 and 500 rows chose the event)",
         "  needed       more rows, which choose another event; or outputs of another pair, another "
         "attack or an own score (dpcore.attacks.Threshold(score=...)). This event cannot refute "

@@ -356,7 +356,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HashMatch(Record):
+class HashMatch(Record, word="HashMatch"):
     """The score that `hash_score` makes."""
 
     hash: Callable[[Any, int], int]
@@ -399,6 +399,7 @@ def _read_values_and_seeds(outputs: Array) -> list[list[int]]:
     return [[int(entry) for entry in row] for row in entries]
 
 
+@suggest_arguments
 def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMatch:
     """Make the score of local hashing, whose outputs are a hash value and the seed of the hash.
 
