@@ -126,18 +126,6 @@ def _query(dp: Any, metric: str) -> Callable[[list[float]], Any]:
     return answer
 
 
-def _regress(dp: Any) -> Callable[[Any], list[float]]:
-    """Return a function that fits a line and reads its two coefficients."""
-    kind = import_attribute("opendp.extras.sklearn.linear_model:LinearRegression")
-    options = {"x_bounds": [(0.0, 1.0)], "y_bounds": (0.0, 1.0), "scale": 1.0}
-
-    def fit(x: Any) -> list[float]:
-        model = kind(dp.max_divergence(), candidates_count=10, **options).fit(*x)
-        return [float(model.coef_[0]), float(model.intercept_)]
-
-    return fit
-
-
 _zero_one: Final = (0.0, 1.0)
 _NAMES: Final = ({"a": 5}, {"a": 5, "b": 1})
 _SHIFTED: Final = ([1.0] * 5, [2.0] + [0.0] * 4)
