@@ -535,3 +535,23 @@ def test_a_draw_that_is_kept_fixed_is_no_violation(function):
 
     control = dpcore.trace(draw_one_sided, ([0.0], [1.0]), claim=1.0, rng=1)
     assert control.outcome == "above the claim on this pair"
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min"])
+def test_extremes_along_an_axis_are_those_of_rows(name):
+    """The loss of rows along an axis is that of one row without an axis."""
+
+    def find_along_axis(x, size, rng):
+        noisy = np.asarray(x) + rng.laplace(scale=2.0, size=(size, len(x)))
+        return getattr(noisy, name)(axis=1)
+
+    def find_in_row(x, rng):
+        return getattr(np.asarray(x) + rng.laplace(scale=2.0, size=len(x)), name)()
+
+    reports = [
+        dpcore.trace(function, ([0.0, 0.0, 0.0], [1.0, 0.0, 1.0]), claim=0.5, rng=1)
+        for function in (find_along_axis, dpcore.repeat(find_in_row))
+    ]
+    assert reports[0].loss == pytest.approx(reports[1].loss)
+    assert reports[0].loss > 0.0
+    assert "compared" in reports[0].covers

@@ -624,9 +624,13 @@ def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
 
 
 def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the place of an extreme entry."""
-    if (axis is not None and noisy.ndim != 1) or other:
-        return getattr(np, name)(noisy.read(name), axis=axis, **other)
+    """Return the place of an extreme entry, or with an axis those of all rows along it."""
+    if other:
+        return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
+    if axis is not None and noisy.ndim != 1:
+        rows = _list_rows(noisy, axis)
+        places = [int(find_extreme(rows[number], name)) for number in range(len(rows._value))]
+        return np.array(places, np.intp).reshape(np.delete(noisy.shape, axis))
     flat = noisy._rearrange(np.ravel)
     place = int(getattr(np, name)(flat._value))
     sign = 1 if name == "argmax" else -1
@@ -635,10 +639,20 @@ def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
     return np.intp(flat._run.record_use(name, flat, place, sign))
 
 
+def _list_rows(noisy: Any, axis: int) -> Any:
+    """Return the entries along an axis as rows, shape `(rows, entries)`."""
+    length = noisy.shape[axis]
+    return noisy._rearrange(lambda part: np.moveaxis(part, axis, -1).reshape(-1, length))
+
+
 def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the extreme entry itself."""
-    if (axis is not None and noisy.ndim != 1) or other:
-        return NotImplemented if other else getattr(noisy.read(name), name[3:])(axis=axis)
+    """Return the extreme entry itself, or with an axis those of all rows along it."""
+    if other:
+        return NotImplemented
+    if axis is not None and noisy.ndim != 1:
+        rows, places = _list_rows(noisy, axis), np.ravel(find_extreme(noisy, name, axis))
+        shape = tuple(np.delete(noisy.shape, axis))
+        return rows._rearrange(lambda part: part[np.arange(len(part)), places].reshape(shape))
     return noisy._rearrange(np.ravel)[find_extreme(noisy, name)]
 
 

@@ -284,8 +284,8 @@ _JAX: Final = (
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="gaussian_privatizer(stddev=1.), gradients of type bfloat16", true_loss=math.inf,
          build=_privatize(_make_gaussian, "bfloat16"),
-         stated="noise_addition.py:143, docstring; " + _EXACT, cause="the noise has the type of the "
-         "gradients, whose eight significant bits show the input (noise_addition.py:255)",
+         stated="noise_addition.py:143, docstring; " + _EXACT, cause="noise of the type of the "
+         "gradients has eight significant bits, which show the input (noise_addition.py:255)",
          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=_has_small_bits)),
     _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_privatize(_make_gaussian),
          pair=([0.0] * 4, [0.5] * 4), stated="noise_addition.py:143, docstring; " + _EXACT,
