@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import dpcore
+from dpcore.experiments.released_libraries.cases import ENVIRONMENTS
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -122,12 +123,29 @@ def test_the_list_holds_every_requirement_in_a_version_that_is_allowed():
     versions = dict(re.findall(r"^([\w.-]+)==([^ ]+)", LOCKED, re.M))
     lines = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
     lines += [line for extra, needs in EXTRAS.items() if extra != "all" for line in needs]
-    lines += [line for group in PROJECT["dependency-groups"].values() for line in group]
+    groups = PROJECT["dependency-groups"]
+    lines += [line for name, group in groups.items() if name != "field" for line in group]
     requirements = [Requirement(line) for line in lines]
     assert {requirement.name for requirement in requirements} >= {"maturin", "numpy", "pip"}
     for requirement in requirements:
         version = versions[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), requirement
+
+
+def test_released_packages_have_lock_files_with_hashes():
+    folder = ROOT / "benches/released_libraries/locks"
+    assert {path.stem for path in folder.iterdir()} == {*ENVIRONMENTS}
+    for name, packages in ENVIRONMENTS.items():
+        text = (folder / f"{name}.txt").read_text("utf-8")
+        entries = re.split(r"\n(?=\S)", text.strip())
+        pattern = re.compile(r"[\w.-]+==[^ ]+( ; [^\\]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+")
+        assert [entry for entry in entries if not pattern.fullmatch(entry)] == []
+        versions = dict(re.findall(r"^([\w.-]+)==([^ ]+)", text, re.M))
+        assert {*packages} <= {*versions}
+        for requirement in map(Requirement, PROJECT["dependency-groups"]["field"]):
+            if name == "field":
+                version = versions[canonicalize_name(requirement.name)]
+                assert requirement.specifier.contains(version), requirement
 
 
 def test_ci_installs_from_the_list_alone():
