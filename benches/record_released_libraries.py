@@ -75,12 +75,13 @@ def make_page(rows: Sequence[Row], today: datetime.date) -> str:
         "",
         "The experiment `released-libraries` audits mechanisms of released packages. It calls them",
         "as their users do, unaltered, and it tests the claim of their authors. This page is built",
-        "from the records in `benches/released_libraries/records`, which were made from",
-        f"{dates[0]} to {dates[-1]}.",
+        "from the records in `benches/released_libraries/records`, which were made",
+        f"on {dates[0]}." if dates[:1] == dates[-1:] else f"from {dates[0]} to {dates[-1]}.",
         f"This page was built on {today.isoformat()}.",
         "",
         f"It has {len(rows)} rows of {len(packages)} packages: {counts}.",
-        f"Of these rows, {hidden} are being reported to their authors and are not named here."
+        f"Of these rows, {hidden} are being reported: their authors are informed before they are "
+        "named."
         if hidden
         else "",
         "A row that is not refuted is not proved: one pair and one attack were tried.",

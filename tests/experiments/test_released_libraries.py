@@ -128,7 +128,9 @@ def test_the_page_names_a_fault_only_if_it_is_public(state):
     assert row.is_publishable(TODAY) is is_public
     page = load_script().make_page((replace(ROW, strict=(), cause=""), row), TODAY)
     assert ("the_faulty_call" in page) is is_public
-    hidden = "Of these rows, 1 are being reported to their authors and are not named here."
+    hidden = (
+        "Of these rows, 1 are being reported: their authors are informed before they are named."
+    )
     assert (hidden in page) is not is_public
     assert not is_public or "file.py:1" not in page or "Reason: a fault (file.py:1)." in page
 
