@@ -126,7 +126,7 @@ def loss(law: VoteLaw) -> float:
 
 @suggest_arguments
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
-    """Compute the exact loss of the majority vote on a pair.
+    """Compute the exact loss of the majority vote of the coordinates on a pair.
 
     Args:
         mechanism: a native mechanism.

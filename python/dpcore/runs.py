@@ -130,8 +130,8 @@ def count_part(
 ) -> None:
     """Count one part of a run that was begun; continue a part that was interrupted.
 
-    If no seed repeats the outputs, the part is registered in a folder next to the run file. It can
-    then not be counted into another file.
+    If the outputs cannot be repeated from a seed, the part is registered in a folder next to the
+    run file. It can then not be counted into another file.
 
     Args:
         path: path of the run file.

@@ -81,7 +81,7 @@ distribution."""
 
 
 def adapt(obj: Any) -> Any:
-    """Convert an object of another package to a mechanism, or return None if this is not possible.
+    """Convert an object of another package to a mechanism; return None if it is not recognised.
 
     Some of these objects can be called, but not as `(x, size, rng)`, so use this function first. A
     torch module is adapted only if its `forward` can be called with one argument.

@@ -50,7 +50,7 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """Compute the epsilon of a mechanism after each input word is masked with probability mu.
+    """Return the epsilon of a mechanism whose input words are masked with probability mu each.
 
     The result is ``ln((1 - mu) e^epsilon + mu)``. It holds under three conditions. If one of them
     fails, the result is wrong: `COUNTEREXAMPLES` has an example for each.
@@ -259,7 +259,7 @@ class MaskedWords(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counterexample(Shown):
-    """Masked mechanism that loses more than `word_dropout` states, and a sound counterpart.
+    """Masking mechanism whose loss exceeds the bound of `word_dropout`, and a sound counterpart.
 
     Args:
         name: name of the counterexample.
@@ -267,7 +267,8 @@ class Counterexample(Shown):
         pair: two texts on which its loss exceeds the claim.
         sound: the counterpart, for which the conditions of the bound hold.
         sound_pair: two texts on which the loss of the counterpart equals the bound.
-        broken: name and value of the argument with which `word_dropout` refuses the mechanism.
+        broken: name and value of the argument of `word_dropout` that states the fault. With this
+            value, `word_dropout` raises an error.
         what: description of the fault on one line.
 
     Raises:

@@ -378,8 +378,8 @@ class Raised(Shown):
     """The outcome "an exception was raised", which an audit counts like any other output.
 
     The message is part of the output, because the caller of the function can read it. Two outcomes
-    are compared and sorted by name and message. Symbols of several types are sorted with
-    ``key=repr``.
+    are compared and sorted by name and message. A list with outputs of several types, such as
+    numbers and `Raised`, is sorted with ``key=repr``.
 
     Args:
         name: name of the class, such as "ValueError"; for a command "exit status 3" or "signal 11".

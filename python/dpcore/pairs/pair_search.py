@@ -35,7 +35,7 @@ _MIN_ROUNDS_BUDGET = 1000
 class Search(Record, word="Search"):
     """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
 
-    The plan holds no state and draws no outputs. `drive` runs it. An auditor with its own order of
+    The plan holds no state and draws no outputs. `drive` runs it. Code that needs another order of
     steps can call `start`, `propose` and `schedule` directly.
 
     Args:

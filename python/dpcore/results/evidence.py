@@ -432,7 +432,8 @@ class Provenance(Record, word="Provenance"):
 
     Attributes:
         date: start of the run in UTC, such as "2026-11-22T14:41:41Z".
-        origin: name of the object that `source` is the text of, or the reason why there is no text.
+        origin: name of the object whose source text is in `source`, or the reason why there is no
+            text.
         source: source text as `inspect.getsource` returns it, without the code that it calls. It is
             read from the file when the audit begins. If the file was edited after its import, the
             text is the edited one.

@@ -208,14 +208,14 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
     """Make the function `records -> losses` for `audit_run` from a causal model of transformers.
 
     The loss of a record is the mean of ``-ln P(token | tokens before it)``, from its second token
-    on. It is computed in eval mode, without gradients, with the weights of the model at the time of
-    the call. Every token counts: records are never truncated.
+    on. It is computed in eval mode, without gradients. The weights are those that the model has
+    when the returned function is called. Every token counts: records are never truncated.
 
     Args:
         model: a causal language model of the package transformers, such as `GPT2LMHeadModel`,
             possibly wrapped by Opacus.
-        tokenizer: tokenizer of the model, for records that are texts. Defaults to records of token
-            numbers.
+        tokenizer: tokenizer of the model, for records that are texts. None means that the records
+            are lists of token numbers.
         batch: number of records that go through the model at a time.
 
     Returns:
@@ -223,16 +223,18 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         an array or tensor; losses have shape `(n,)`.
 
     Raises:
-        TypeError: if the model has another type (masked, or with an encoder), or `tokenizer`
-            cannot be called; in the call, if a record does not hold token numbers.
-        ValueError: if `batch` is below 1; in the call, if a record has fewer than 2 tokens or more
-            than the model accepts.
+        TypeError: if the model is of another kind, such as a masked model or a model with an
+            encoder, or if `tokenizer` cannot be called. The returned function raises it for a
+            record that does not hold token numbers.
+        ValueError: if `batch` is below 1. The returned function raises it for a record with fewer
+            than 2 tokens, or with more than the model accepts.
 
     Source:
         Carlini et al. (2019), section 3: log-perplexity of a canary, here per token.
 
     Example:
-        The last line of a `fit` is ``return language_model_losses(model)``.
+        End the function `fit`, which you pass to `audit_run`, with the line ``return
+        language_model_losses(model)``.
 
         >>> language_model_losses("gpt2")
         Traceback (most recent call last):

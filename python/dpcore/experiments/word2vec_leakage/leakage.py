@@ -52,8 +52,9 @@ def split_in_halves(
     """Split a corpus into two random halves, disjoint or with a common part.
 
     Texts with equal words count once, so disjoint halves have no text in common. Texts without a
-    word are left out. For a given seed, the first half is the same for every overlap. (Two
-    independent samples of 50 % have an overlap of a half.)
+    word are left out. For a given seed, the first half is the same for every overlap. For
+    comparison: two independent random samples of half of the texts have an overlap of one half on
+    average.
 
     Args:
         texts: a list of strings, or a `Corpus`, whose split is ignored.
@@ -234,7 +235,7 @@ def add_noise(
     scale: Literal["published", "sound"] = "published",
     rng: Rng = None,
 ) -> Embedding:
-    """Scale each vector of an embedding to [0, 1], and add Laplace noise.
+    """Rescale each vector of an embedding to [0, 1], and then add Laplace noise.
 
     ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry. With the published b =
     1/epsilon, each entry has loss epsilon, and a vector has dim times as much. The claim covers one

@@ -350,8 +350,8 @@ class Attacker(Shown):
     Args:
         estimator: object with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
             in scikit-learn. It is copied before fitting. y holds 0 and 1, or 0, 1, 2, ... for an
-            attribute of more than two values. For a number, the estimator is a regressor and y
-            holds floats.
+            attribute of more than two values. If the attribute is a number, such as an age, the
+            estimator must be a regressor, and y holds floats.
         transform: "raw", "centred", "row minimum subtracted", "norm-scaled", "call mean
             subtracted", "row summaries", "rows, call and summaries", or a function of the rows, (n,
             d) -> (n, d').
@@ -435,7 +435,7 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the default attackers for a number of training texts.
+    """Return the default attackers for the given number of training texts.
 
     For an attribute with fewer than 50 values, there are four kinds. Logistic regression (on
     robustly scaled columns) and the 15 nearest neighbours are each combined with the four
@@ -452,7 +452,8 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
     Args:
         rows: number of training texts.
-        values: number of values of the attribute, or None for a number.
+        values: number of values of the attribute, or None if the attribute is a number, such as an
+            age.
 
     Raises:
         ImportError: if scikit-learn is not installed.

@@ -152,7 +152,7 @@ def _check_levels(name: str, stated: Any, words: int) -> Levels:
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:
-    """Mask the words of texts whose levels are at most `level`.
+    """Mask, in each text, the words whose level is at most `level`.
 
     Args:
         texts: documents.

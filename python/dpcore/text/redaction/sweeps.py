@@ -161,7 +161,8 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         repeated: number of texts that were left out because they repeat an earlier text.
         rows: numbers of texts of each set in the divergence estimates.
         tested: number of texts that test the attacks in each split.
-        public: number of public texts on which features are fitted, or None for the policy's part.
+        public: number of public texts on which features are fitted. None if features are fitted on
+            the texts that fit the policies.
         style: style of the masks.
         delta: delta of `SweepPoint.epsilon`.
         confidence: confidence of each interval and of each certificate separately.

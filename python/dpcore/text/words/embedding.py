@@ -34,7 +34,7 @@ _CANCELLATION_SHARE: Final = 1e-6
 
 @suggest_arguments
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
-    r"""Read words and their vectors from a JavaScript file with one word per line.
+    r"""Read a JavaScript file of word vectors, with one word per line.
 
     Args:
         path: a file such as wordvecs1000.js. Its first line is `var NAME={` and its last line is
