@@ -565,12 +565,11 @@ def repeat(
     Args:
         fn: `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to a parameter named `rng` after
             the first, or to a second parameter without default.
-        seeded: source of the randomness of `fn`. Defaults to a choice by its signature.
-            "rng": the generator that is passed to `fn`.
-            "global": Python's `random`, `numpy.random` and, if torch is imported, torch's default
-            generators. They are seeded from the generator for each call of the mechanism, and
-            their state is restored afterwards.
-            "own": its own source; it is called as `fn(x)`.
+        seeded: source of the randomness of `fn`. None chooses it by the signature of `fn`. "rng":
+            the generator that is passed to `fn`. "global": Python's `random`, `numpy.random` and,
+            if torch is imported, torch's default generators. They are seeded from the generator for
+            each call of the mechanism, and their state is restored afterwards. "own": its own
+            source; it is called as `fn(x)`.
         catch: one or several classes of exceptions that count as outcomes; others are raised.
         thread_safe: True to allow several threads; not with "global".
         name: name of the mechanism in reports. Defaults to "repeat(...)" with the name of `fn`.

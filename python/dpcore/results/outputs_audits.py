@@ -293,7 +293,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
         There are two possible reasons: all rows used to choose the event had the same value, or the
-        claim is not below the `ceiling`.
+        claim is at or above the `ceiling`.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""

@@ -61,11 +61,11 @@ def trace(
 ) -> Trace:
     """Compute which line of a function loses how much privacy on one pair, from a few runs.
 
-    The noise is followed from its draw. It may come from the generator that the function receives,
-    from `numpy.random` or from `random`. The runs on x and x' use the same noise. A move is a
-    change of the noise on x' after which both runs give the same output. The loss is the cost of
-    the cheapest move, and a plain run checks this move. The loss is computed for this pair and is
-    not certified; `dpcore.audit` certifies a bound.
+    The noise is followed from the line that draws it to the output. It may come from the generator
+    that the function receives, from `numpy.random` or from `random`. The runs on x and x' use the
+    same noise. A move is a change of the noise on x' after which both runs give the same output.
+    The loss is the cost of the cheapest move, and an ordinary run of the function checks this move.
+    The loss is computed for this pair and is not certified; `dpcore.audit` certifies a bound.
 
     Args:
         f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or an
