@@ -128,7 +128,7 @@ def count_part(
     again: bool = False,
     **options: Any,
 ) -> None:
-    """Count one part of a run that was begun; continue a part that was interrupted.
+    """Count one part of the trials of a run that was begun, or continue an interrupted part.
 
     If the outputs cannot be repeated from a seed, the part is registered in a folder next to the
     run file. It can then not be counted into another file.
@@ -217,9 +217,11 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
     Raises:
         TypeError: if `paths` is not an iterable of paths.
-        ValueError: if a file is not a run file, or if the count of a part is void; if two files
-            belong to different runs, hold the same trials, or hold the same outputs for different
-            trials.
+        ValueError: for one of these reasons:
+            - a file is not a run file;
+            - the count of a part is void, because another count replaced it;
+            - two files belong to different runs, hold the same trials, or hold the same outputs for
+              different trials.
         MissingPartsError: if trials are missing, unless `partial` is True.
     """
     flag("partial", partial)

@@ -64,8 +64,8 @@ class OpenDP(Adapter):
             `stated` is the value of `measurement.map(d_in)` if that is an epsilon or an (epsilon,
             delta). `curve` is the `claims.ZCDP` of that value if it is a rho.
         catch: one or more exception classes that count as outcomes; see `dpcore.repeat`.
-        ask: function that takes the queryable of an interactive measurement, queries it and
-            returns the output. Defaults to none: the output is the value of the measurement.
+        ask: function that takes the queryable of an interactive measurement, queries it and returns
+            the output. None means that the output is the value of the measurement.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.

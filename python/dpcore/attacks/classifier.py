@@ -541,10 +541,10 @@ class Classifier(NumericAttack):
     """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
     Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
-    show. Features are the values, and flags for atoms, NaN and infinities. Fitting takes seconds,
-    and trees need a few microseconds per output. Therefore use this attack only if simpler attacks
-    find only a small loss. Equal pilots give equal models, because the seed of the training is
-    fixed.
+    show. Features are the values, and flags for NaN, for infinities, and for atoms (values of
+    positive probability). Fitting takes seconds, and trees need a few microseconds per output.
+    Therefore use this attack only if simpler attacks find only a small loss. Equal pilots give
+    equal models, because the seed of the training is fixed.
 
     Args:
         model: "logistic" (regression on standardised features), "boosting" (histogram-based

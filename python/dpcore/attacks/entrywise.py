@@ -323,7 +323,7 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together, because the event is too rare for pilot counts."""
+        """Choose event and direction together; the event is too rare for pilot counts."""
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:

@@ -302,7 +302,7 @@ class Support(NumericAttack):
     - entries that are NaN or infinite;
     - entries outside the range of the other side, after this range is widened by a share of the gap
       at each end;
-    - an unusual minimum or maximum of a row;
+    - a minimum or a maximum of a row beyond a threshold;
     - entries that repeat another entry of the row;
     - values that occur repeatedly on one side only.
 

@@ -249,9 +249,9 @@ def detectable(
 
     With K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio), the probability of a certificate is
     P(bound(K, K') > claim). The bound must rise in k and fall in k'. Let most(k) be the largest k'
-    that still certifies, and group the values of K into at most 32 cells. The probability is at
-    least the sum over cells of P(K in the cell) P(K' <= most(the cell's first k)). So the result is
-    conservative and needs no simulation.
+    for which the bound still exceeds the claim, and group the values of K into at most 32 cells.
+    The probability is at least the sum over cells of P(K in the cell) P(K' <= most(the cell's first
+    k)). So the result is conservative and needs no simulation.
 
     Args:
         n: draws per side.

@@ -184,8 +184,8 @@ class Martingale:
             n: draws of the slice per side, at least 1.
             event: label of the event and direction. Slices with the same label share one mixture. A
                 wrong label costs power, but the test remains valid.
-            predicted: rates (p, q) of the event, estimated from earlier slices or the pilot.
-                Defaults to no prediction.
+            predicted: rates (p, q) of the event, estimated from earlier slices or the pilot. None
+                makes no prediction.
 
         Returns:
             The log of the wealth.

@@ -319,7 +319,7 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute the privacy profile that the points certify, jointly for all epsilons.
+        """Compute certified lower limits on the privacy profile, jointly for all epsilons.
 
         ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The points give a lower limit on
         it.

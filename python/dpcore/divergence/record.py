@@ -77,7 +77,7 @@ class Epsilon(Record, word="Epsilon"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record, word="Beside"):
-    """Estimates of the other method on the same rows, for comparison.
+    """Estimates of a second method on the same rows, for comparison.
 
     Attributes:
         method: "ball" or "score".
@@ -109,7 +109,7 @@ class Diagnostics(Record, word="Diagnostics"):
         rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
             are no repeated values.
         counted: counts of the search steps: rescans, run_outs, replicates and similar.
-        scale: None, "std" or "whiten".
+        scale: scaling of the coordinates: None, "std" or "whiten"; see `renyi`.
         replicates: estimates on resampled rows, shape (replicates, 2, n_alpha), or None for the
             jackknife.
     """

@@ -346,7 +346,7 @@ def laplace_scale(
         transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
             object with such a method `range`), or a domain.
         dim: number of entries. May be left out for a domain, which has its own.
-        declared: a stated L1 sensitivity, which is checked against the true one. Defaults to no
+        declared: a stated L1 sensitivity, which is checked against the true one. None omits the
             check.
 
     Returns:

@@ -67,7 +67,7 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Check if noise is repeated after a fork, in parent and child or in two children.
+    """Check if noise is repeated after a process fork, in parent and child or in two children.
 
     `os.fork` copies the state of every generator in memory: generators of modules and the global
     generators of numpy and torch. Python's `random` module is seeded again in a child, but other

@@ -101,11 +101,15 @@ class PrivateEncoder(Shown):
     float64 reveal the clean vector (Mironov, 2012). Tensors keep their dtype.
 
     Args:
-        encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
-            with "mean" (the default) or "cls"; a torch module or any function of a list of texts
-            that returns vectors, shape `(texts, width)`; a function of one text that returns one
-            vector; a feature-extraction pipeline of transformers, whose token vectors are averaged;
-            or a dictionary from texts to vectors. Modules must be in eval mode.
+        encoder: one of these; modules must be in eval mode:
+            - a SentenceTransformer;
+            - a pair `(model, tokenizer)` of transformers, or a triple with "mean" (the default) or
+              "cls" in addition;
+            - a torch module or any function of a list of texts that returns vectors, shape `(texts,
+              width)`;
+            - a function of one text that returns one vector;
+            - a feature-extraction pipeline of transformers, whose token vectors are averaged;
+            - a dictionary from texts to vectors.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
             `dpcore.sensitivity`), your own module with a method `range(dim)`, or a list of
             these in order. `Project` may be in a list, but not as the last transform:
@@ -133,8 +137,9 @@ class PrivateEncoder(Shown):
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a value is out of range; if an encoder is in train mode or mixes its texts;
-            if the noise does not satisfy the claim (the message shows two vectors that prove it).
+        ValueError: if a value is out of range, or if an encoder is in train mode or mixes the texts
+            of a batch. Also if the noise does not satisfy the claim; the message shows two vectors
+            that prove it.
 
     Source:
         Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);

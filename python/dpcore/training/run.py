@@ -162,8 +162,8 @@ def audit_run(
             NaN, all equal or not one for each canary.
 
     Warns:
-        AssumptionWarning: before the training, if this number of guesses cannot refute the claim
-            even if all are correct, or if canaries equal each other or a record. After it, if the
+        AssumptionWarning: before the training, if the claim cannot be refuted even by correct
+            guesses only, or if canaries equal each other or a record. After the training, if the
             number of included canaries is implausible for fair coins.
 
     Source:
@@ -437,7 +437,7 @@ def make_pool(
         processes: number of processes. Defaults to the number of cores.
         prepare: function without arguments, importable from a module, for example to load data or
             to make a model that `train` copies. Each process calls it once. This process calls it
-            too, because the audit tests the mechanism here. Defaults to no function.
+            too, because the audit tests the mechanism here. None means no function.
 
     Returns:
         The executor; close it with `with`.

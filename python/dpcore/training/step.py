@@ -72,7 +72,7 @@ _PILOT_STREAM_KEY: Final = 0x73746570
 
 @suggest_arguments
 class OpacusStep:
-    """The undivided noisy sum of clipped gradients in one step of Opacus.
+    """The noisy sum of clipped gradients in one step of Opacus, before division by the batch size.
 
     Per-sample gradients (for ghost clipping, their clipped sum) are computed once for a batch. Each
     draw clips and adds new noise with the methods of the optimizer itself, so a fault in a subclass
@@ -522,9 +522,9 @@ def audit_step(
             Otherwise a pilot's mean replaces it, and the report has no exact loss.
         records: batch of at least 2 records: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping,
-            the norm of the list of norms.
-        left_out: index of the record that x' does not contain. Defaults to the record that changes
+        clip: claimed largest Euclidean norm of what one record adds to the sum. For per-layer
+            clipping, the Euclidean norm of the vector of the clipping norms of the layers.
+        left_out: index of the record that x' does not contain. None means the record that changes
             the clean sum most.
         trials: counted draws per side; a further eighth, at least 1,024, chooses the event.
         rng: seed of all draws: None, a seed, or a numpy Generator.

@@ -119,7 +119,7 @@ def train_word2vec(
         seed: seed of the start, the negative words and the down-sampling, in [0, 2**32).
         dim: number of entries of a vector.
         window: largest number of words on each side that count as context.
-        min_count: smallest number of occurrences of a word with a vector.
+        min_count: a word gets a vector only if it occurs at least so often.
         epochs: number of passes over the texts.
         negative: number of negative words drawn for each positive word.
         tokenise: function from a text to its words.
@@ -435,8 +435,8 @@ def attack_embedding(
     Args:
         victim: the `Embedding` that is attacked (`Embedding.of` converts vectors of gensim).
         attacker: the attacker's own `Embedding`, of the same dimension.
-        words: private words to search for. Defaults to all of the victim's words that are not
-            anchors. Words that the attacker lacks count as not found.
+        words: private words to search for. None means all words of the victim that are not anchors.
+            Words that the attacker lacks count as not found.
         anchors: words whose vectors the attacker knows in both embeddings; () omits the rotation.
         topn: numbers of nearest words that count, one number or several.
         centre: True to subtract from each vector the mean of its entries, which min-max scaling

@@ -20,7 +20,7 @@ Bar = tuple[str, Measured, list[float]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Floor(Record, word="Floor"):
-    """Best inference without vectors; learned on train, evaluated on test.
+    """Best inference that does not use the vectors; learned on train, evaluated on test.
 
     Attributes:
         name: "majority", or "majority given the main label"; for a number "median", ...

@@ -505,8 +505,9 @@ def fit(
 
     A record is one text, cut after `length` words. The state of the LSTM is zero at the start of
     each text. Every word except the first is a target, and the end of the text is not a target. The
-    loss is the mean over the records of the mean loss over their targets. A record without targets
-    has loss 0. Masked words of redacted texts are inputs but not targets.
+    loss of a record is the mean loss over its targets, and the training minimises the mean over the
+    records. A record without targets has loss 0. Masked words of redacted texts are inputs but not
+    targets.
 
     Plain training follows the source. Weights are drawn from U(-.1, .1). SGD has learning rate 20,
     gradients are clipped to norm .25, and batches have 20 texts. The rate is divided by 4 if the

@@ -95,8 +95,8 @@ class SweepPoint(Record, word="SweepPoint"):
         epsilon: three values of epsilon at the sweep's delta. They compare two corpora and are not
             a guarantee for a record.
         attack: the attack on the set, with intervals and floors.
-        linkages: linkage of the test documents to all originals, by length and places for the style
-            "mask", and by the bag of kept words.
+        linkages: linkage of the test documents to all originals by two methods: by the bag of kept
+            words, and for the style "mask" also by length and places.
         empty: number of documents without remaining words, which the style "drop" can produce.
         documents: test documents for which the attack infers the correct set, the surest first.
             They are not written to files and not compared.
@@ -292,9 +292,9 @@ def sweep(
 
     Each split has four parts without common texts: 40 % of each set fit the policies, 24 % fit the
     attackers, 6 % choose attackers, and 30 % test them. TF-IDF weights and 50 directions are fitted
-    on redacted public texts, or on the policy's part without public texts. Divergences are computed
-    from all other parts, from the same rows at every level; their estimates grow with the number of
-    rows.
+    on redacted public texts. Without public texts, they are fitted on the texts that fit the
+    policies. Divergences are computed from the other three parts, and from the same rows at every
+    level, because the estimates grow with the number of rows.
 
     Args:
         sensitive: texts of the sensitive set, at least 40 different texts.
