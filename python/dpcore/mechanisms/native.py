@@ -226,7 +226,7 @@ class Steps(Shown):
 
     Args:
         noise: one of the primitives.
-        clip: clipping of the input before the noise. Defaults to no clipping.
+        clip: clipping of the input before the noise. None means no clipping.
         factor: factor of the noisy vector, the last step, in (0, 1e300].
 
     Raises:

@@ -97,7 +97,7 @@ class Timed(NamedTuple):
         """Return the calls as rows, on which events are evaluated.
 
         Args:
-            like: rows of the pilot, for calls that will be counted. Defaults to no pilot.
+            like: rows of the pilot, for calls that will be counted. None means no pilot.
 
         Returns:
             The numbers of each output followed by its latency, shape `(calls, entries + 1)`. For
@@ -426,7 +426,7 @@ class Course:
     """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
 
     Args:
-        bar: progress bar that shows the current step. Defaults to none.
+        bar: progress bar that shows the current step. None means none.
         clock: function that returns the time in seconds.
     """
 

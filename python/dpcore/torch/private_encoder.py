@@ -57,7 +57,8 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     Args:
         rows: tensor of shape `(size, width)` with at least two rows.
         norm: "l1" or "l2".
-        progress: True to show a progress bar. Defaults to long work on a terminal or in a notebook.
+        progress: True to show a progress bar. None shows it for long work on a terminal or in a
+            notebook.
 
     Returns:
         Two indices, the smaller one first.
@@ -311,7 +312,7 @@ class PrivateEncoder(Shown):
 
         Args:
             texts: at least two different strings.
-            progress: True to show a progress bar. Defaults to long work on a terminal or in a
+            progress: True to show a progress bar. None shows it for long work on a terminal or in a
                 notebook.
 
         Returns:

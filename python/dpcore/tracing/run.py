@@ -71,7 +71,7 @@ def trace(
         f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or an
             object that `dpcore.audit` accepts.
         pair: two neighbouring inputs, `(x, x_prime)`. Each run receives a copy.
-        claim: the claimed epsilon, or a curve of `dpcore.claims`. Defaults to no claim.
+        claim: the claimed epsilon, or a curve of `dpcore.claims`. None means no claim.
         delta: delta of the claim, in [0, 1).
         draws: number of draws of the noise, from 1 to 1,000.
         rng: None, a seed, or a numpy Generator.
