@@ -73,8 +73,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        The law. None if the mechanism is not native, the law of its noise is not known, or more
-        than 4096 voting entries have different laws.
+        The law. None if the mechanism is not native (drawn by the compiled core of dpcore), the law
+        of its noise is not known, or more than 4096 voting entries have different laws.
 
     Raises:
         TypeError: if the pair does not hold real numbers.

@@ -207,9 +207,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
     Args:
         paths: paths of the files, in any order. Copies of the same part count once.
-        partial: True returns the audit of the trials counted so far, and marks the files. After
-            this intermediate result, the run may use only the anytime bound, also when all trials
-            are counted.
+        partial: True returns the audit of the trials counted so far, and marks the files. From then
+            on the run may use only the anytime bound, also after all trials are counted.
 
     Returns:
         The `Audit`. It contains the mechanism's name in place of the mechanism, unless the

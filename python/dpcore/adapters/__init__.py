@@ -93,10 +93,13 @@ def adapt(obj: Any) -> Any:
         obj: any object.
 
     Returns:
-        An adapter `(x, size, rng) -> outputs` for a measurement of OpenDP or tmlt-core, a mechanism
-        or a model of diffprivlib, noise of python-dp or pipeline-dp, a client of pure-ldp or
-        ldp-toolbox, a distribution of scipy or torch (additive noise) or a torch module. None for
-        other objects.
+        An adapter `(x, size, rng) -> outputs` for one of these objects, or None for other objects:
+        - a measurement of OpenDP or tmlt-core;
+        - a mechanism or a model of diffprivlib;
+        - noise of python-dp or pipeline-dp;
+        - a client of pure-ldp or ldp-toolbox;
+        - a distribution of scipy or torch, as additive noise;
+        - a torch module.
 
     Raises:
         TypeError: if the object is a family of scipy distributions, without parameters.

@@ -53,10 +53,10 @@ class OpenDP(Adapter):
     """An OpenDP `Measurement`, invoked once per output.
 
     OpenDP draws from the operating system and cannot be seeded, so the seed of an audit does not
-    repeat it. `x` is converted for the input domain of the measurement: arrays become lists for a
-    domain of vectors and plain numbers for a domain of scalars. Whole numbers become ints if the
-    domain contains ints (a `Pair` stores lists of numbers as float64). Other inputs are passed on
-    unchanged.
+    repeat the outputs. `x` is converted for the input domain of the measurement: arrays become
+    lists for a domain of vectors and plain numbers for a domain of scalars. Whole numbers become
+    ints if the domain contains ints (a `Pair` stores lists of numbers as float64). Other inputs are
+    passed on unchanged.
 
     Args:
         measurement: the measurement.

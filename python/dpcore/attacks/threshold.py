@@ -473,8 +473,8 @@ class Threshold(ScoreAttack):
             - "coordinate": all entries are compared on the pilot draws, and the three most
               informative ones are kept;
             - an int: the index of one entry;
-            - "l1" or "l2": how much closer the output is to x than to x' (for inputs that broadcast
-              to the shape of an output);
+            - "l1" or "l2": how much closer the output is to x than to x' (see `Closer`), for inputs
+              that broadcast to the shape of an output;
             - "min", "max" or "sum": statistics of a row;
             - a function `outputs -> real numbers (size,)`: used unchanged, on outputs of any type;
             - None: all of these scores that apply and differ from each other.

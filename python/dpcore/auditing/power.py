@@ -134,8 +134,10 @@ def plan(
 
     Raises:
         TypeError: if an argument is of the wrong kind, or one is missing.
-        ValueError: if a value is out of range, arguments exclude each other, the true loss is not
-            above the claim, or 2**53 trials are not enough; if the pilots show no violation.
+        ValueError: for one of these reasons:
+            - a value is out of range, or arguments exclude each other;
+            - the true loss is at or below the claim, or the pilots show no violation;
+            - 2**53 trials are not enough.
 
     Source:
         Clopper and Pearson (1934) for the bound; the power follows from its definition; Balle and

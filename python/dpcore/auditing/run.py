@@ -98,7 +98,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             `default_pair()`, or to [0] against [1] for the package's own noises. For an L1 claim
             about many entries, attacks reach the largest bounds on `dpcore.pairs.patterns(dim,
             "one")`.
-        neighbour: relation of neighbours that the claim is about: `dpcore.pairs.L1(1.0)`, `L2`,
+        neighbour: relation that defines the neighbours of the claim: `dpcore.pairs.L1(1.0)`, `L2`,
             `Linf`, `Replace`, `AddRemove` or your own relation. "l1" is `L1(1.0)`, and ("l1", 2.0)
             is `L1(2.0)`. Every tried pair is checked against the relation, and its `distance` must
             be 1. If the mechanism states a claim, the pair is also checked against the norm and
@@ -162,7 +162,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             repeat the counts.
         source: False to leave the mechanism's source text, its hash, and the outputs inside the
             event out of the audit, and so out of its page and JSON.
-        progress: True to show a progress bar. Defaults to a bar for long work on a terminal or in a
+        progress: True to show a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 
     Returns:

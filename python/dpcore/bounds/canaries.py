@@ -40,9 +40,9 @@ def one_run(
     - confidence. Every such epsilon is certified, even if the right side is not monotone in
     epsilon: a mechanism that satisfies a smaller epsilon also satisfies this one.
 
-    Only the coins of the canaries are assumed to be random. So one run is enough, and the canaries
-    need not be independent of each other inside the mechanism. The choice of the canaries to guess
-    may depend on the output, but their number may not.
+    Only the coins of the canaries are assumed to be random. So one run is enough, and the effects
+    of the canaries on the output need not be independent of each other. The choice of the canaries
+    to guess may depend on the output, but their number may not.
 
     Args:
         guesses: number of guesses r, from 1 to `canaries`; the other canaries are abstentions.

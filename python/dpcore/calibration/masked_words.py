@@ -55,9 +55,9 @@ def word_dropout(
     The result is ``ln((1 - mu) e^epsilon + mu)``. It holds under three conditions. If one of them
     fails, the result is wrong: `COUNTEREXAMPLES` has an example for each.
 
-    Let x and x' differ in one word. Let P1 and Q1 be the laws of the output on x and x' if this
-    word is kept, and P0 the law if it is masked, for the same masks of all other words. Let ``m =
-    min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If P1 is at most
+    Let x and x' differ in one word, and fix the masks of all other words. Let P1 and Q1 be the laws
+    of the output on x and x' if this word is kept, and P0 the law if it is masked. Let
+    ``m = min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If P1 is at most
     ``e^epsilon m``, then::
 
         (1 - mu) P1 + mu P0 <= c m + mu (P0 - m) <= c (m + mu (P0 - m)) <= c ((1 - mu) Q1 + mu P0)

@@ -58,7 +58,7 @@ class Line(Record, word="Line"):
         xi: intercept, at least 0.
         rho: slope, at least 0.
         epsilon: ``xi + rho a + ln(1/delta) / (a - 1)``.
-        alpha: the a of that formula, between the smallest and the largest given order.
+        alpha: the value ``a`` in this formula, between the smallest and the largest given order.
         delta: delta for which the epsilon was computed.
 
     Example:

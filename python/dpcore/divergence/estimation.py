@@ -495,9 +495,9 @@ def renyi(
       errors, or the ball by 3.
     - The energy test rejects P0 = P1 at .01, but the value is within 2 standard errors of 0. For
       equal laws this test rejects one time in a hundred.
-    - The order is at least one, and rows of the numerator lie outside the other set: more rows than
-      a constant ratio of densities at its edge explains, or rows farther from it than three times
-      its largest gap (each at 1e-4).
+    - The order is at least one, and rows of the numerator lie outside the other set. Either these
+      are more rows than a constant ratio of densities at the edge of the other set explains, or
+      they are farther from it than three times its largest gap (each tested at 1e-4).
     - The order is beyond `alpha_max`.
     - The value cannot be distinguished from 0. The number of rows that would suffice is given.
     - Repeated values have too few rows.
@@ -551,9 +551,11 @@ def renyi(
             - `certified` is True without `rows` and without groups.
 
     Warns:
-        UserWarning: if k exceeds the distinct rows of a set; if a set has fewer than 40 rows and
-            `error` is not None; if one coordinate's variance is far above the others'; for
-            "paper-literal".
+        UserWarning: for one of these reasons:
+            - k exceeds the number of distinct rows of a set;
+            - a set has fewer than 40 rows, and `error` is not None;
+            - the variance of one coordinate is far above the variances of the others;
+            - the method is "paper-literal".
 
     Source:
         Poczos and Schneider (2011); Wang, Kulkarni and Verdu (2009); Gao, Kannan, Oh and Viswanath

@@ -105,7 +105,7 @@ class Diagnostics(Record, word="Diagnostics"):
             (2, n_alpha); NaN if the method averages no weights.
         unseen_share: share of the numerator's rows on repeated values that the denominator does
             not have, per direction. It is descriptive and has no confidence limit.
-        atom_share: share of each set's rows on repeated values that count as atoms.
+        atom_share: share of the rows of each set that are on atoms (repeated values).
         rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
             are no repeated values.
         counted: counts of the search steps: rescans, run_outs, replicates and similar.

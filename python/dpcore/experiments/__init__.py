@@ -89,7 +89,7 @@ class Result(Protocol):
 
 
 def get(name: str) -> Any:
-    """Import the module of an experiment and return it.
+    """Import the module of an experiment, and return this module.
 
     Args:
         name: one of `NAMES`.

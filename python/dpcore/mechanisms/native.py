@@ -122,7 +122,7 @@ def positive(name: str, value: Any) -> float:
 
 
 class Native(Shown):
-    """Base class of native mechanisms: a call draws samples in the Rust core."""
+    """Base class of native mechanisms, whose samples are drawn by the compiled core of dpcore."""
 
     __slots__ = ()
 

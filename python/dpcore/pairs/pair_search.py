@@ -165,8 +165,8 @@ class Searched(Record, word="Searched"):
     """Cost of a search. It does not contain the best pair.
 
     Args:
-        evaluations: number of evaluated pilots. A pair that is evaluated in two rounds counts
-            twice.
+        evaluations: number of evaluated pilots, the small sets of draws on one pair. A pair that is
+            evaluated in two rounds counts twice.
         finished: number of completed rounds.
         rounds: number of planned rounds.
         seconds: time limit of the search, or None.
@@ -207,9 +207,10 @@ def search(
     """Plan a search for the pair of neighbours on which a mechanism leaks most.
 
     The search starts from the pairs of `patterns`, changes of mixed signs, gaps between entries and
-    random pairs. Each round keeps the better half, moves entries of the best pairs, and doubles the
-    pilots until few pairs are left. The search chooses its pair from pilot draws. The audit then
-    counts only that pair on fresh draws, so the search does not reduce the confidence.
+    random pairs. Each round keeps the better half of the pairs, moves entries of the best pairs,
+    and doubles the number of pilot draws per pair, until few pairs are left. The search chooses its
+    pair from pilot draws. The audit then counts only that pair on fresh draws, so the search does
+    not reduce the confidence.
 
     Args:
         domain: domain of the inputs, such as `Box(low, high, dim)` or `Texts(corpus)`.

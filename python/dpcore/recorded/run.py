@@ -285,9 +285,9 @@ def audit_outputs(
             columns, or a mapping from columns to these types. By default, a column contains numbers
             if float64 holds every digit of all its cells on both sides. Otherwise it contains whole
             numbers or decimals with all digits, or texts. The report states the type.
-        label: side of each row of `outputs`, with `outputs_prime` None: an array with one label per
-            row, or the name or number of a column of the file or frame. 1, True, "in" or "x" mark
-            outputs on x, and 0, False, "out" or "x_prime" mark outputs on x'.
+        label: side of each row of `outputs`, if `outputs_prime` is None. It is an array with one
+            label per row, or the name or number of a column of the file or frame. 1, True, "in" or
+            "x" mark outputs on x, and 0, False, "out" or "x_prime" mark outputs on x'.
         label_x: value of the label that marks x, if there are two other labels.
         groups: for independent rows: run, document or person of each row, if several rows belong to
             one. Hashable values, one per row of `outputs`, or the name or number of a column of
@@ -332,10 +332,13 @@ def audit_outputs(
         ImportError: if a parquet file needs a package that is not installed.
 
     Warns:
-        AssumptionWarning: if rows are repeated more often than chance allows, rows i of both sides
-            correlate without `paired=True`, neighbouring rows correlate without `arranged=True`, or
-            the number of included canaries contradicts fair coins. Then no bound holds: the
-            `doubts` of the result state the same, and its verdict is "invalid: ...".
+        AssumptionWarning: for one of these reasons:
+            - rows are repeated more often than chance allows;
+            - rows i of both sides correlate without `paired=True`;
+            - neighbouring rows correlate without `arranged=True`;
+            - the number of included canaries contradicts fair coins.
+            Then no bound holds: the `doubts` of the result state the same, and its verdict is
+            "invalid: ...".
 
     Source:
         Jagielski, Ullman and Oprea (2020) for independent rows. Steinke, Nasr and Jagielski (2023),

@@ -567,7 +567,7 @@ def sample(
     outputs reveal the input, as in every textbook sampler. The generator is not cryptographic:
     anyone who learns the seed can remove the noise.
 
-    An audit uses the same samplers; there is no second implementation. The result depends only on
+    An audit draws with the same code; there is no second implementation. The result depends only on
     the seed, not on the number of threads or the CPU. With the same seed, all kinds of noise use
     the same stream of random bits. Samples that must be independent of each other need different
     seeds.

@@ -300,10 +300,13 @@ def audit_table(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if there are fewer than two rows; if a row has a negative or missing entry or
-            does not add up to 1 within 1e-9 (float32: 1e-5; exact numbers: exactly); if distances
-            are negative, not finite, not symmetric or of the wrong shape; if no two rows are
-            neighbours; if a value is out of range.
+        ValueError: for one of these reasons:
+            - there are fewer than two rows, or no two rows are neighbours;
+            - a row has a negative or missing entry;
+            - a row does not add up to 1 within 1e-9, within 1e-5 for float32, or exactly for exact
+              numbers;
+            - distances are negative, not finite, not symmetric or of the wrong shape;
+            - a value is out of range.
 
     Warns:
         AssumptionWarning: if a loss is infinite and a probability may have underflowed to zero.

@@ -134,7 +134,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
 
     @property
     def floor(self) -> float:
-        """Share of the most frequent main label."""
+        """Share of the most frequent main label, which a guess without the texts reaches."""
         return self.cells[0].utility.floors[0].accuracy
 
     def of(self, dim: int) -> tuple[FrontierCell, ...]:

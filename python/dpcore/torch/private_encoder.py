@@ -61,7 +61,6 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
             notebook.
 
     Returns:
-        Two indices, the smaller one first.
         Two places, the smaller one first.
 
     Example:
@@ -134,7 +133,8 @@ class PrivateEncoder(Shown):
         errors: expected squared error of a vector under each noise that "best" compared, by name;
             empty if the noise was chosen otherwise.
         counted: number of texts encoded so far ("texts"), and of truncated texts ("cut").
-        worst: last pair that `worst_pair` returned, with its exact loss, or None before.
+        worst: last pair that `worst_pair` returned, with the exact loss of this pair. None before
+            the first call.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -345,9 +345,9 @@ class PrivateEncoder(Shown):
             texts: non-empty strings. Defaults to the probe texts.
 
         Returns:
-            Three numbers: the root mean square of an entry without noise, the root mean square of
-            the noise, and the share of signal in the energy (the sum of squares) of a noisy vector.
-            None if the law of the noise is unknown.
+            Three numbers, or None if the law of the noise is unknown. The first two are the root
+            mean squares of an entry without noise and of the noise. The third is the share of
+            signal in the energy (the sum of squares) of a noisy vector.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}

@@ -99,7 +99,7 @@ class Trace(Result, word="dpcore.trace/1"):
             could be computed.
         mu: mu of Gaussian noise, 0 without Gaussian noise.
         steps: lines with a loss, of the draw with the largest loss.
-        findings: faults that show without a loss.
+        findings: faults for which no loss was computed.
         checked: number of ordinary runs on x', with the moved noise, that gave the output of x.
         draws: number of draws of the noise.
         covers: description of the noise that the loss covers.

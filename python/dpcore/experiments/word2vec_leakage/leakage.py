@@ -452,9 +452,11 @@ def attack_embedding(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the dimensions differ, there are no common words, a word or an anchor is
-            unknown or given twice, a word is an anchor, `topn` is below 1 or above the attacker's
-            number of words, `drop` is not below the dimension, or a vector is zero.
+        ValueError: for one of these reasons:
+            - the dimensions differ, there are no common words, or a vector is zero;
+            - a word or an anchor is unknown or given twice, or a word is an anchor;
+            - `topn` is below 1 or above the attacker's number of words;
+            - `drop` is at or above the dimension.
 
     Source:
         A study of DPNR (Lyu, He and Li, 2020), which uses no anchors. Schoenemann (1966) for the

@@ -254,8 +254,10 @@ def redact(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a text is empty, an argument is out of range, the policy is not fitted, its
-            levels do not match the texts, or `level` is missing for a policy that needs it.
+        ValueError: for one of these reasons:
+            - a text is empty, or an argument is out of range;
+            - the policy is not fitted, or its levels do not match the texts;
+            - `level` is None, but the policy needs a level.
 
     Warns:
         UserWarning: if the policy was fitted on some of these texts.
@@ -415,8 +417,8 @@ def policy_mechanism(
     """Return a policy as a mechanism from a list of texts to masks of their words.
 
     An audit of this mechanism shows that a policy fitted on private texts is itself a release: the
-    masks of one text depend on the *other* texts. Let the event read only the masks of the other
-    texts, because the masks of the changed text may differ in any case.
+    masks of one text depend on the *other* texts. Let the event read only the masks of the texts
+    that are equal in both inputs, because the masks of the changed text may differ in any case.
 
     Args:
         policy: a policy; with `safe` a policy that is not fitted yet.

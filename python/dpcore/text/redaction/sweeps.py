@@ -312,11 +312,11 @@ def sweep(
         nulls: smallest number of permutations of the labels, over all splits.
         style: style of the masks, as in `redact`.
         attackers: additional attackers. The default attackers are logistic regressions on words, on
-            n-grams with masks and their places, and on vectors. An attacker on texts has
-            `fit(texts, truth)` (truth is 1 for the sensitive set and 0 for the safe set) and
-            `scores(texts)` (a number for each text, higher for the sensitive set). Attackers on
-            vectors are as in `infer`, or "usual" for its usual attackers. A list may combine these.
-            Each attacker is copied before fitting.
+            n-grams with masks and their places, and on vectors. An attacker on texts has two
+            methods. `fit(texts, truth)` gets the truth 1 for the sensitive set and 0 for the safe
+            set. `scores(texts)` returns a number for each text, higher for the sensitive set.
+            Attackers on vectors are as in `infer`, or "usual" for its usual attackers. A list may
+            combine these. Each attacker is copied before fitting.
         confidence: confidence of each interval and of each certificate separately.
         rng: None, an int seed or a numpy Generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
@@ -327,9 +327,11 @@ def sweep(
     Raises:
         ModuleNotFoundError: if scikit-learn is missing.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a set is too small, has empty texts or shares texts with the other set;
-            levels are out of range or not ascending; labels do not match the texts; or a policy or
-            an encoder fails.
+        ValueError: for one of these reasons:
+            - a set is too small, has empty texts, or shares texts with the other set;
+            - levels are out of range or not ascending;
+            - labels do not match the texts;
+            - a policy or an encoder fails.
 
     Warns:
         UserWarning: if a policy was fitted before on some of the texts.
