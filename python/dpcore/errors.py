@@ -204,7 +204,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
         name: the name of the value in the message.
         value: an int or a numpy integer, never a bool.
         low: smallest value allowed.
-        high: largest value allowed. Defaults to no upper limit.
+        high: largest value allowed. None means no upper limit.
 
     Returns:
         The value as an int.

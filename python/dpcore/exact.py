@@ -73,8 +73,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        The law. None if the mechanism is not native, the law of its noise is not known, or more
-        than 4096 voting entries have different laws.
+        The law. None if the mechanism is not native (drawn by the compiled core of dpcore), the law
+        of its noise is not known, or more than 4096 voting entries have different laws.
 
     Raises:
         TypeError: if the pair does not hold real numbers.
@@ -126,7 +126,7 @@ def loss(law: VoteLaw) -> float:
 
 @suggest_arguments
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
-    """Compute the exact loss of the majority vote on a pair.
+    """Compute the exact loss of the majority vote of the coordinates on a pair.
 
     Args:
         mechanism: a native mechanism.

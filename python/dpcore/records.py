@@ -176,7 +176,7 @@ class Result(Answer, Record):
         """Make one self-contained HTML page with the whole report, and write it if a path is given.
 
         Args:
-            path: the file to write. Defaults to no file.
+            path: the file to write. None means no file.
 
         Returns:
             The page.

@@ -128,10 +128,10 @@ def count_part(
     again: bool = False,
     **options: Any,
 ) -> None:
-    """Count one part of a run that was begun; continue a part that was interrupted.
+    """Count one part of the trials of a run that was begun, or continue an interrupted part.
 
-    If no seed repeats the outputs, the part is registered in a folder next to the run file. It can
-    then not be counted into another file.
+    If the outputs cannot be repeated from a seed, the part is registered in a folder next to the
+    run file. It can then not be counted into another file.
 
     Args:
         path: path of the run file.
@@ -207,9 +207,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
     Args:
         paths: paths of the files, in any order. Copies of the same part count once.
-        partial: True returns the audit of the trials counted so far, and marks the files. After
-            this intermediate result, the run may use only the anytime bound, also when all trials
-            are counted.
+        partial: True returns the audit of the trials counted so far, and marks the files. From then
+            on the run may use only the anytime bound, also after all trials are counted.
 
     Returns:
         The `Audit`. It contains the mechanism's name in place of the mechanism, unless the
@@ -217,9 +216,11 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
     Raises:
         TypeError: if `paths` is not an iterable of paths.
-        ValueError: if a file is not a run file, or if the count of a part is void; if two files
-            belong to different runs, hold the same trials, or hold the same outputs for different
-            trials.
+        ValueError: for one of these reasons:
+            - a file is not a run file;
+            - the count of a part is void, because another count replaced it;
+            - two files belong to different runs, hold the same trials, or hold the same outputs for
+              different trials.
         MissingPartsError: if trials are missing, unless `partial` is True.
     """
     flag("partial", partial)

@@ -81,7 +81,7 @@ distribution."""
 
 
 def adapt(obj: Any) -> Any:
-    """Convert an object of another package to a mechanism, or return None if this is not possible.
+    """Convert an object of another package to a mechanism; return None if it is not recognised.
 
     Some of these objects can be called, but not as `(x, size, rng)`, so use this function first. A
     torch module is adapted only if its `forward` can be called with one argument.
@@ -93,10 +93,13 @@ def adapt(obj: Any) -> Any:
         obj: any object.
 
     Returns:
-        An adapter `(x, size, rng) -> outputs` for a measurement of OpenDP or tmlt-core, a mechanism
-        or a model of diffprivlib, noise of python-dp or pipeline-dp, a client of pure-ldp or
-        ldp-toolbox, a distribution of scipy or torch (additive noise) or a torch module. None for
-        other objects.
+        An adapter `(x, size, rng) -> outputs` for one of these objects, or None for other objects:
+        - a measurement of OpenDP or tmlt-core;
+        - a mechanism or a model of diffprivlib;
+        - noise of python-dp or pipeline-dp;
+        - a client of pure-ldp or ldp-toolbox;
+        - a distribution of scipy or torch, as additive noise;
+        - a torch module.
 
     Raises:
         TypeError: if the object is a family of scipy distributions, without parameters.

@@ -32,8 +32,8 @@ class DiffPrivLib(Adapter):
     """A mechanism of diffprivlib, whose `randomise` is called once per output.
 
     The mechanism uses its own randomness: the operating system, or the `random_state` of its
-    constructor. Neither is seeded from `rng`, so the seed of an audit does not repeat it. An array
-    of one entry is passed on as a plain number.
+    constructor. Neither is seeded from `rng`, so the seed of an audit does not repeat the outputs.
+    An array of one entry is passed on as a plain number.
 
     `stated` is the mechanism's own epsilon and delta, for inputs that differ by its sensitivity. It
     becomes a `claim` only if an audit can identify these inputs: numbers at most `sensitivity`

@@ -53,10 +53,10 @@ class OpenDP(Adapter):
     """An OpenDP `Measurement`, invoked once per output.
 
     OpenDP draws from the operating system and cannot be seeded, so the seed of an audit does not
-    repeat it. `x` is converted for the input domain of the measurement: arrays become lists for a
-    domain of vectors and plain numbers for a domain of scalars. Whole numbers become ints if the
-    domain contains ints (a `Pair` stores lists of numbers as float64). Other inputs are passed on
-    unchanged.
+    repeat the outputs. `x` is converted for the input domain of the measurement: arrays become
+    lists for a domain of vectors and plain numbers for a domain of scalars. Whole numbers become
+    ints if the domain contains ints (a `Pair` stores lists of numbers as float64). Other inputs are
+    passed on unchanged.
 
     Args:
         measurement: the measurement.
@@ -64,8 +64,8 @@ class OpenDP(Adapter):
             `stated` is the value of `measurement.map(d_in)` if that is an epsilon or an (epsilon,
             delta). `curve` is the `claims.ZCDP` of that value if it is a rho.
         catch: one or more exception classes that count as outcomes; see `dpcore.repeat`.
-        ask: function that takes the queryable of an interactive measurement, queries it and
-            returns the output. Defaults to none: the output is the value of the measurement.
+        ask: function that takes the queryable of an interactive measurement, queries it and returns
+            the output. None means that the output is the value of the measurement.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.

@@ -180,7 +180,7 @@ class EpsilonFunction(ObjectCalls):
 
     Args:
         function: the function. Its arguments, or its own defaults, state epsilon and delta.
-        arguments: keyword arguments of each call. Defaults to none.
+        arguments: keyword arguments of each call. None means no arguments.
 
     Example:
         >>> import numpy as np
@@ -265,8 +265,8 @@ class SQLQuery(ObjectCalls):
     Args:
         make_reader: function that makes the private reader of a table: `make_reader(x)`.
         query: text of the query.
-        example: a table on which the cost of the query is computed. This cost is the claim.
-            Defaults to no table.
+        example: a table on which the cost of the query is computed. This cost is the claim. None
+            means no table, and therefore no claim.
 
     Example:
         The reader's `get_privacy_cost` gives the claim::

@@ -598,14 +598,14 @@ class Additive(ScoreAttack):
     """The log-likelihood ratio summed over binned features of numeric outputs.
 
     Features are the entries of an output, its first differences and its order statistics. A further
-    feature is the joint pattern of all flags, sentinels and small alphabets, with bins of the other
-    values given that pattern. The log ratios come from histograms of the pilot. They are shrunk
-    towards 0, and neighbouring bins with little information are pooled. Several such scores are
-    made. The coarsest has two bins per column, shared by all columns with the same two inputs;
-    the finest has separate bins for every pattern. The draws that choose the threshold choose one
-    of these scores. The event is the optimal test, up to the width of the bins, for noise that is
-    independent over entries or over increments. For discrete outputs with few patterns it is always
-    optimal.
+    feature is a joint pattern: which entries are NaN, infinite or at a frequent value, and the
+    values of columns with few values. The other values have bins for each pattern. The log ratios
+    come from histograms of the pilot. They are shrunk towards 0, and neighbouring bins with little
+    information are pooled. Several such scores are made. The coarsest has two bins per column,
+    shared by all columns with the same two inputs; the finest has separate bins for every pattern.
+    The draws that choose the threshold choose one of these scores. The event is the optimal test,
+    up to the width of the bins, for noise that is independent over entries or over increments. For
+    discrete outputs with few patterns it is always optimal.
 
     Outputs that differ only by float rounding count as one value. Edges lie in the gaps between
     such clusters. NaN and infinities are treated like other values. The attack does not apply to

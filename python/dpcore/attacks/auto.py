@@ -33,11 +33,15 @@ _MAX_TABULATED_BYTES: Final = 2**12
 class Auto(ScoreAttack):
     """Combination of several attacks: the best of their scores is chosen on separate pilot draws.
 
-    Outputs that are not real numbers are used as a whole and in parts. Parts are real and imaginary
-    parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
-    strings, and the number of times that each letter occurs. The words of strings are used too.
-    Objects without parts are compared as a whole. A mechanism with a method
-    `log_ratio(outputs, pair)` adds one more score.
+    Outputs that are not real numbers are used as a whole and in parts. These are the parts:
+
+    - real and imaginary parts of complex numbers;
+    - fields, places of sequences, keys of mappings, and lengths;
+    - for strings, the letters at both ends, the number of times that each letter occurs, and the
+      words.
+
+    Objects without parts are compared as a whole. A mechanism with a method `log_ratio(outputs,
+    pair)` adds one more score.
 
     The choice never depends on the installed packages or on the speed of the machine.
 
@@ -93,7 +97,7 @@ class Auto(ScoreAttack):
         return tuple(scores_tried)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of all members for several parts with few values each."""
+        """Return the scores of all members for several parts of outputs with few values each."""
         return tuple(
             score for member in self.members for score in member.joint(columns, columns_prime)
         )

@@ -144,14 +144,14 @@ class LinearScore(Record, word="LinearScore"):
 class Discriminant(NumericAttack):
     """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
 
-    It finds shifts that a single column does not show, as under noise that several columns share,
-    or under noise that leaves one direction free. The weights are ``(S + s v I)^-1 (m - m')``. Here
-    S is the covariance of both sides around their own means, v its mean variance, and m and m' are
-    the means. The shrinkages s go down to 1e-9. The attack uses the columns and also their
-    differences. One half of the training draws fits the directions, and the other half chooses the
-    best two. If a pilot has few rows for its columns, one more score uses all columns and rows (see
-    `cross_score`). The attack does not apply to outputs that are not numbers, or in which fewer
-    than two columns vary.
+    It finds shifts that no single column shows. For example, several columns have the same noise,
+    or one direction has no noise. The weights are ``(S + s v I)^-1 (m - m')``. Here S is the
+    covariance of both sides around their own means, v its mean variance, and m and m' are the
+    means. The shrinkages s go down to 1e-9. The attack uses the columns and also their differences.
+    One half of the training draws fits the directions, and the other half chooses the best two. If
+    the pilot has few rows compared with its number of columns, an additional score uses all columns
+    and rows (see `cross_score`). The attack does not apply to outputs that are not numbers, or in
+    which fewer than two columns vary.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -541,10 +541,10 @@ class Classifier(NumericAttack):
     """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
     Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
-    show. Features are the values, and flags for atoms, NaN and infinities. Fitting takes seconds,
-    and trees need a few microseconds per output. Therefore use this attack only if simpler attacks
-    find only a small loss. Equal pilots give equal models, because the seed of the training is
-    fixed.
+    show. Features are the values, and flags for NaN, for infinities, and for atoms (values of
+    positive probability). Fitting takes seconds, and trees need a few microseconds per output.
+    Therefore use this attack only if simpler attacks find only a small loss. Equal pilots give
+    equal models, because the seed of the training is fixed.
 
     Args:
         model: "logistic" (regression on standardised features), "boosting" (histogram-based

@@ -171,8 +171,9 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 class MajorityVote(AuditAttack):
     """A vote of all entries: each votes for the input that is nearer to it; the majority decides.
 
-    The pilot chooses only between the two votes. The attack is very fast, but weak in high
-    dimension: for a correct Laplace mechanism with epsilon 1 it certifies 0.076 at 128 entries.
+    The pilot draws choose only between two events: "the majority votes for x" and "the majority
+    votes for x'". The attack is very fast, but weak in high dimension: for a correct Laplace
+    mechanism with epsilon 1 it certifies 0.076 at 128 entries.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -322,7 +323,7 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together, because the event is too rare for pilot counts."""
+        """Choose event and direction together; the event is too rare for pilot counts."""
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:

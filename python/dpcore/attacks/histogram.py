@@ -451,8 +451,8 @@ class Histogram(ScoreAttack):
     best threshold gives the best event. Outputs may be integers, bools, strings, any hashable
     objects, rows of such values, or floats. Floats are merged before they are compared: values that
     rounding may have made from the same number count as one value. Floats that never repeat are put
-    into bins by rank, in addition to the atoms. Therefore a cell can also be a pattern of flags
-    together with the bins of one or two values.
+    into bins by rank, in addition to the atoms, which are the repeated values. Therefore a cell can
+    also be a pattern of flags together with the bins of one or two values.
 
     It applies if the pilot has on average 8 outputs per cell, or 64 if there are bins (16 cells are
     always allowed). At most 65,536 cells are kept, the most frequent ones.

@@ -244,19 +244,19 @@ class FloatLattice(ScoreAttack):
 
     Entries with equal inputs form a group. For every group the pilot is tabulated by window and by
     the exponent of the lowest set bit. Windows end at 0, at x_i, at x'_i, or a power of two away
-    from them. The first scores are the cuts "in this window and no multiple of 2^-e" that should
-    certify the largest bounds. One more score is the log ratio of the whole table. Only a
-    difference of the *shares* of fine numbers within one window counts as evidence. Therefore the
-    attack does not detect the real-number law of a mechanism: its bound is a finding about the
-    floating-point implementation.
+    from them. The first scores are the events "in this window and no multiple of 2^-e" with the
+    largest expected bounds. One more score is the log ratio of the whole table. Only a difference
+    of the *shares* of fine numbers within one window counts as evidence. Therefore the attack does
+    not detect the real-number law of a mechanism: its bound is a finding about the floating-point
+    implementation.
 
-    Without evidence it returns a score that is always 0, which certifies 0. Snapped and discrete
-    mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that are not
-    floats have no such bits, and the attack does not apply. Float32 outputs, and float32 values
-    stored as doubles, are treated in the same way, because the exponents belong to the numbers. If
-    there are more than 32 different groups of entries, all entries are tabulated as one group. If
-    the pair does not match the outputs, all entries form one group, and up to 32 entries are also
-    tabulated one by one.
+    Without evidence it returns a score that is always 0, so the bound on epsilon is 0. Snapped and
+    discrete mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that
+    are not floats have no such bits, and the attack does not apply. Float32 outputs, and float32
+    values stored as doubles, are treated in the same way, because the exponents belong to the
+    numbers. If there are more than 32 different groups of entries, all entries are tabulated as one
+    group. If the pair does not match the outputs, all entries form one group, and up to 32 entries
+    are also tabulated one by one.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";

@@ -379,10 +379,11 @@ class Products(NumericAttack):
     several pairs are informative, weighted sums over all of them are added. If all outputs are
     vectors of one length, such as unit vectors, a quadratic form of all columns is added.
 
-    The attack also reduces at most 32 columns to a few values: each value of a column with at most
-    four values, residues modulo 2 and 3 of whole numbers, and signs around 0 and around the median.
-    The pair and the three columns whose joint moments differ most get a table of their cells. With
-    3 to 8 columns of floats, a box in three columns that one side leaves empty is one more event.
+    The attack also reduces at most 32 columns to a few values. These are the values of a column
+    with at most four values, the residues modulo 2 and 3 of whole numbers, and the signs around 0
+    and around the median. The pair and the three columns whose joint moments differ most get a
+    table of their cells. With 3 to 8 columns of floats, a box in three columns that one side leaves
+    empty is one more event.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
     each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or

@@ -52,7 +52,7 @@ def shrink_log_ratios(
     Args:
         ratios: log ratios.
         variances: variances of the log ratios.
-        axis: axes along which the spread is common. Defaults to all axes.
+        axis: axes along which the spread is common. None means all axes.
         live: True for ratios that exist.
 
     Returns:

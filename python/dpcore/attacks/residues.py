@@ -139,7 +139,7 @@ def residues_of(rows: Array, modulus: int) -> Ints:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Residues(NumericAttack):
-    """Residues of whole numbers modulo 2 to 16: of each column, all columns, and their sum.
+    """Residues of whole numbers modulo 2 to 16: of single columns, of all jointly, of their sum.
 
     For every modulus and column, the attack compares the pilot's counts of residues between the
     sides. If Pearson's statistic exceeds what chance explains, the log ratios of the counts are the

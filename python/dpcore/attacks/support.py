@@ -296,11 +296,18 @@ def row_codes(rows: Array) -> Words:
 class Support(NumericAttack):
     """The search for outputs that only one of the two inputs can produce.
 
-    The pilot gives the hypotheses. They are entries that are NaN or infinite; entries outside the
-    other side's range, after this range is widened by a share of the gaps at its ends; the extremes
-    of a row; entries that repeat another entry; and entries at values of positive probability that
-    only one side showed. Each hypothesis is a score, and must be certified like any event: the
-    result is a finite bound.
+    The pilot draws suggest hypotheses. A hypothesis states that only one input gives outputs with
+    one of these properties:
+
+    - entries that are NaN or infinite;
+    - entries outside the range of the other side, after this range is widened by a share of the gap
+      at each end;
+    - a minimum or a maximum of a row beyond a threshold;
+    - entries that repeat another entry of the row;
+    - values that occur repeatedly on one side only.
+
+    Each hypothesis becomes a score, and its event is counted like any other event. Therefore the
+    bound is finite.
 
     Source:
         Habernal (2022), theorem 3.2 (an output that one input cannot produce has infinite loss).

@@ -470,12 +470,15 @@ class Threshold(ScoreAttack):
     """A threshold on a simple score: the attack to try first on numeric outputs.
 
     Args:
-        score: score on which the threshold is set. "coordinate" compares all entries on the pilot
-            and keeps the three most informative ones. An int is the index of one entry. "l1" and
-            "l2" are `Closer` (for inputs that broadcast to the shape of an output). "min", "max"
-            and "sum" are statistics of a row. A function `outputs -> real numbers (size,)` is used
-            unchanged, on outputs of any type. None tries all of these scores that apply and differ
-            from each other.
+        score: score on which the threshold is set:
+            - "coordinate": all entries are compared on the pilot draws, and the three most
+              informative ones are kept;
+            - an int: the index of one entry;
+            - "l1" or "l2": how much closer the output is to x than to x' (see `Closer`), for inputs
+              that broadcast to the shape of an output;
+            - "min", "max" or "sum": statistics of a row;
+            - a function `outputs -> real numbers (size,)`: used unchanged, on outputs of any type;
+            - None: all of these scores that apply and differ from each other.
 
     Raises:
         TypeError: if `score` has none of these types.

@@ -498,8 +498,8 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 class Timing(AuditAttack):
     """The latency of single calls; the event depends on output and latency together.
 
-    Three kinds of scores are compared on separate pilot calls: scores of the output, of the
-    latency, and of the latency beyond the usual latency of such an output on either side.
+    Three kinds of scores are compared on separate pilot calls: scores of the output, scores of the
+    latency, and scores of the difference between the latency and the usual latency for this output.
     Outputs may be numbers, rows of numbers of any shape, or hashable values that repeat. For other
     outputs only the latency is used, and a note states this.
 

@@ -124,7 +124,7 @@ class Sequence:
         """Count slices until the claim is refuted or the trials are used up.
 
         Args:
-            keep: function that is called after every slice. Defaults to none.
+            keep: function that is called after every slice. None means none.
 
         Returns:
             True if Ctrl-C ended the count.

@@ -83,8 +83,9 @@ def plan(
     a sum of binomial probabilities (exact up to 10^8 trials, then rounded up). p is the event's
     `mass`, and ``(p - delta)/q = e^true_epsilon``: the event is assumed to show the whole loss. An
     event that shows less needs more trials. An attack that does not know the event also needs more:
-    `auto` usually takes up to 4 times as many. (Measured with noise 10 % too small: 1 to 4 times
-    as many for six of seven mechanisms, 16 times for geometric noise.)
+    the default attack `auto` usually takes up to 4 times as many. With noise that was 10 % too
+    small, it took 1 to 4 times as many for six of seven tested mechanisms, and 16 times as many for
+    geometric noise.
 
     The violation is a true loss, or noise that is too small by a factor. With delta 0 the loss is
     ``true_epsilon = claim / factor``, as for Laplace noise. With delta > 0 it is the loss of
@@ -106,8 +107,8 @@ def plan(
         factor: scale of the noise divided by the correct scale, above 0 and below 1; .9 means noise
             10 % too small.
         mass: probability of the event on the side where it is likelier, above delta and at most 1.
-            Defaults to .5, the mass of Laplace noise beyond its input; with delta > 0, to the
-            threshold that finds Gaussian noise with the fewest trials.
+            At delta 0, the default is .5, the mass of Laplace noise beyond its input. With delta >
+            0, the default is the mass at which Gaussian noise is found with the fewest trials.
         mechanism: mechanism as in `dpcore.audit`. The plan costs as many draws as a small audit.
         pair: as in `dpcore.audit`: two neighbouring inputs, or several pairs to choose from.
         delta: delta of the claim, in [0, 1).
@@ -133,8 +134,10 @@ def plan(
 
     Raises:
         TypeError: if an argument is of the wrong kind, or one is missing.
-        ValueError: if a value is out of range, arguments exclude each other, the true loss is not
-            above the claim, or 2**53 trials are not enough; if the pilots show no violation.
+        ValueError: for one of these reasons:
+            - a value is out of range, or arguments exclude each other;
+            - the true loss is at or below the claim, or the pilots show no violation;
+            - 2**53 trials are not enough.
 
     Source:
         Clopper and Pearson (1934) for the bound; the power follows from its definition; Balle and

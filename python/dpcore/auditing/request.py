@@ -255,7 +255,7 @@ def request_of(
         arguments: the arguments.
         course: record of every call.
         settle: function that returns the request after the first call, with its number of trials if
-            that depends on the time of calls. Defaults to no change.
+            that depends on the time of calls. None means no change.
         usual_trials: default number of trials of the caller. Defaults to the default of `audit`.
     """
     course.step("probe", "trying the mechanism")

@@ -79,39 +79,45 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
     certified bound exceeds the claim. An audit never shows that a mechanism is private.
 
     Args:
-        mechanism: the mechanism to audit. It may be a native mechanism or any callable
-            `(x, size, rng) -> outputs`. Outputs have shape `(size, ...)`, or are a list of `size`
-            outputs of any kind (strings, tuples, lists of varying length). They must be drawn only
-            from the numpy Generator `rng`. It may also be an OpenDP measurement, a diffprivlib
-            mechanism, a scipy or torch distribution (which is added to x), or a torch module.
-            Finally, it may be an object whose method `as_mechanism()` returns a mechanism, such as
-            a `dpcore.torch.PrivateEncoder`. A mechanism that encodes its input first may state the
-            vector that its noise is added to, see `dpcore.mechanisms.declarations`.
+        mechanism: the mechanism to audit, one of these:
+            - a native mechanism, such as `dpcore.Laplace(1.0)`, which the compiled core of dpcore
+              draws;
+            - a callable `(x, size, rng) -> outputs`. Outputs have shape `(size, ...)`, or are a
+              list of `size` outputs of any kind, such as strings, tuples, or lists of varying
+              length. All randomness must come from the numpy Generator `rng`;
+            - an OpenDP measurement, a diffprivlib mechanism, or a torch module;
+            - a scipy or torch distribution, which is added to x;
+            - an object whose method `as_mechanism()` returns a mechanism, such as a
+              `dpcore.torch.PrivateEncoder`.
+            A mechanism that encodes its input first may state the vector to which it adds noise,
+            see `dpcore.mechanisms.declarations`.
         pair: two neighbouring inputs, as a `Pair` or a tuple. Several Pairs are allowed; the audit
-            uses the pair that is expected to certify most. This choice takes at most eight draws
-            per side for each trial, or 64 for each pair if that is more. A
-            `dpcore.pairs.search(...)` is allowed too. Defaults to the mechanism's `default_pair()`,
-            or to [0] against [1] for the package's own noises. For an L1 claim about many entries,
-            attacks certify most on `dpcore.pairs.patterns(dim, "one")`.
-        neighbour: relation of neighbours that the claim is about: `dpcore.pairs.L1(1.0)`, `L2`,
+            uses the pair with the largest expected bound. This choice takes at most eight draws per
+            side for each trial, or 64 for each pair if that is more. The plan of a search,
+            `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
+            `default_pair()`, or to [0] against [1] for the package's own noises. For an L1 claim
+            about many entries, attacks reach the largest bounds on `dpcore.pairs.patterns(dim,
+            "one")`.
+        neighbour: relation that defines the neighbours of the claim: `dpcore.pairs.L1(1.0)`, `L2`,
             `Linf`, `Replace`, `AddRemove` or your own relation. "l1" is `L1(1.0)`, and ("l1", 2.0)
             is `L1(2.0)`. Every tried pair is checked against the relation, and its `distance` must
-            be 1. A mechanism's own claim is also checked against its own norm and sensitivity. An
-            OpenDP measurement then provides its claim and its delta. Defaults to a claim about the
-            two given inputs.
+            be 1. If the mechanism states a claim, the pair is also checked against the norm and
+            sensitivity of the mechanism. An OpenDP measurement then provides claim and delta. None
+            means that the claim is about the two given inputs.
         null: True to allow two equal inputs, on which every finding is a false alarm.
         attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
             `(outputs, outputs_prime, pair) -> event`, which is called with pilot draws. Defaults to
             "auto", `dpcore.attacks.Auto()`, which tries all attacks that apply.
         trials: number of counted draws per side: an int, or "1e8", or 1e8. Defaults to 10**6, or to
             4,000 if every output needs a forward pass of a random text encoder.
-        start: number of the first trial. Audits of disjoint ranges of trials can be added if they
-            have one seed and one `pilot=` (its default depends on `trials`).
+        start: number of the first trial. Audits of disjoint ranges of trials can be merged if they
+            have the same seed and the same `pilot`. Give `pilot` explicitly, because its default
+            depends on `trials`.
         seconds: time in seconds that the audit may take, instead of `trials`. The number of trials
-            is the largest that fits, in whole blocks, or in single trials if no block fits. It is
-            fixed before the pilot from the speed of a few calls, and it is recorded: `trials=` with
-            this number repeats the audit. If the load of the machine changes, the audit takes more
-            or less time.
+            is the largest number of whole blocks that fits, or of single trials if no block fits.
+            This number is fixed before the pilot from the speed of a few calls, and it is recorded:
+            `trials=` with this number repeats the audit. If the load of the machine changes, the
+            audit takes more or less time.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim, if it has one. Without any claim the verdict is "no claim
             given". With the bound "clopper_pearson", the event's two limits are compared with the
@@ -123,22 +129,25 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             "conditional" (delta 0 only) or "anytime". It is fixed before anything is counted.
         stop: "fixed" counts all trials. "refuted" looks after every slice and stops as soon as the
             claim is refuted, with an anytime bound.
-        floats: True to count the floating-point finding towards bound and verdict. Event and
-            finding then get half of the error probability each.
+        floats: True to let the floating-point finding, an event of the last bits of the outputs,
+            count towards bound and verdict. Event and finding then get half of the error
+            probability each.
         pilot: number of draws per side on which pair and event are chosen; they are not counted.
-            Defaults to about an eighth of the trials, and at most to the budget of a search in
-            texts. Rare events need a large pilot.
+            Defaults to about an eighth of the trials. For a search in texts, the default is at most
+            the budget of the search. Rare events need a large pilot.
         rng: source of all randomness. None draws fresh entropy, and the report records the seed. An
             int in [0, 2**63), such as the seed of a report, repeats an audit (`--seed` on the
             command line). From a Generator one number is drawn.
-        route: way of counting native votes. "integer" compares random integers, and "sampled" makes
-            every output; both give the same counts. "auto" takes the faster available one.
-        block: number of trials in a block. It is needed to repeat a result. Defaults to as many
-            trials as have 2**17 numbers in their outputs, or 2**22 for a torch module on CUDA.
+        route: way of counting the majority votes of a native mechanism. "integer" compares random
+            integers, and "sampled" makes every output; both give the same counts. "auto" takes the
+            faster one that is available.
+        block: number of trials in a block, the trials that are drawn in one call. It is needed to
+            repeat a result. By default, the outputs of a block have about 2**17 numbers together,
+            or 2**22 for a torch module on CUDA.
         threads: number of threads. Defaults to all cores for native mechanisms and to 1 for
-            callables. More threads, and executors of threads, raise an error for some callables:
-            those with `thread_safe = False`, and those with their own randomness unless they have
-            `thread_safe = True`.
+            callables. Several threads, and executors of threads, raise an error for two kinds of
+            callables: callables with `thread_safe = False`, and callables with their own randomness
+            but without `thread_safe = True`.
         executor: any `concurrent.futures.Executor`, or a Dask `Client`, that draws and counts the
             blocks. In a process pool, mechanism and event must be picklable. The counts do not
             depend on the executor. If a callable draws from the global generators of Python, numpy
@@ -153,7 +162,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             repeat the counts.
         source: False to leave the mechanism's source text, its hash, and the outputs inside the
             event out of the audit, and so out of its page and JSON.
-        progress: True to show a progress bar. Defaults to a bar for long work on a terminal or in a
+        progress: True to show a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 
     Returns:
@@ -164,12 +173,16 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range; if the pair is missing or its inputs are equal; if
-            they are farther apart than `neighbour` allows, or (without a given claim) than the
-            mechanism's own claim allows; if outputs have the wrong shape; if outputs are repeated
-            in another block and this is not due to chance; if all rows of one call have one value
-            and all rows of another call another value; if threads or processes would share or
-            repeat the mechanism's own randomness; if the attack does not apply to such outputs.
+        ValueError: for one of these reasons:
+            - a value is out of range;
+            - the pair is missing, or its inputs are equal;
+            - the inputs are farther apart than `neighbour` allows, or (without a given claim) than
+              the mechanism's own claim allows;
+            - outputs have the wrong shape;
+            - outputs are repeated in another block, and this is not due to chance;
+            - all rows of one call have one value, and all rows of another call another value;
+            - threads or processes would share or repeat the mechanism's own randomness;
+            - the attack does not apply to such outputs.
         KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second Ctrl-C within
             two seconds.
 

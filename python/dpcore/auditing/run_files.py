@@ -612,7 +612,7 @@ def open_run(
     Args:
         path: path of the file.
         name: name of the argument that names it, for error messages.
-        requested: options of the command line. Defaults to none.
+        requested: options of the command line. None means none.
 
     Raises:
         TypeError: if the path is None.

@@ -328,7 +328,7 @@ def every_coordinate(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> float:
-    """Compute a certified lower limit on epsilon for an event that depends on every coordinate.
+    """Compute a certified lower limit on epsilon for an event of every coordinate jointly.
 
     Assume that the coordinates of an output are independent, and that the coordinates of one group
     have equal inputs (x_i, x'_i) and equal noise. Consider the event "each coordinate is in the

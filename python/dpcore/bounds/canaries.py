@@ -40,9 +40,9 @@ def one_run(
     - confidence. Every such epsilon is certified, even if the right side is not monotone in
     epsilon: a mechanism that satisfies a smaller epsilon also satisfies this one.
 
-    Only the coins of the canaries are assumed to be random. So one run is enough, and the canaries
-    need not be independent of each other inside the mechanism. The choice of the canaries to guess
-    may depend on the output, but their number may not.
+    Only the coins of the canaries are assumed to be random. So one run is enough, and the effects
+    of the canaries on the output need not be independent of each other. The choice of the canaries
+    to guess may depend on the output, but their number may not.
 
     Args:
         guesses: number of guesses r, from 1 to `canaries`; the other canaries are abstentions.
@@ -204,10 +204,10 @@ def one_run_refutes(
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute the limit of `one_run` on epsilon, in an audit of a claim that is a whole curve.
+    """Compute a lower limit on epsilon from one run if the claim is a whole trade-off curve.
 
-    The verdict on the curve comes from `one_run_refutes`. The limit of `one_run` at a delta holds
-    for every mechanism, whatever its curve.
+    This is the limit of `one_run`, which holds for every mechanism, also if its trade-off curve is
+    not the claimed one. The verdict on the claimed curve comes from `one_run_refutes`.
 
     Args:
         guesses: number of guesses, as in `one_run`.
@@ -243,13 +243,14 @@ def one_run_curve(
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute the epsilon at delta of the largest Gaussian trade-off curve that one run refutes.
+    """Compute a lower limit on epsilon from one run, for claims of the Gaussian trade-off family.
 
-    ``one_run_mu`` gives mu. The result solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2
-    - epsilon/mu). It refutes claims of the form "mu-GDP, and therefore (epsilon, delta)-DP", which
-    the Gaussian mechanism makes. It is sharper than `one_run`, because it uses the whole curve. It
-    does *not* bound the epsilon of a mechanism that is (epsilon, delta)-DP without being Gaussian:
-    the claim of such a mechanism may be true although its curve is not above the curve of mu.
+    ``one_run_mu`` gives the largest mu for which the run refutes the claim of mu-GDP. This mu is
+    converted to an epsilon at `delta`: the solution of delta = Phi(mu/2 - epsilon/mu) - e^epsilon
+    Phi(-mu/2 - epsilon/mu). The result refutes claims of the form "mu-GDP, and therefore (epsilon,
+    delta)-DP", which the Gaussian mechanism makes. It is sharper than `one_run`, because it uses
+    the whole curve. It does *not* bound the epsilon of other mechanisms. Such a mechanism can be
+    (epsilon, delta)-DP although its trade-off curve falls below the curve of mu-GDP.
 
     Args:
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.

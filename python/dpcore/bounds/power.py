@@ -240,17 +240,18 @@ def detectable(
     confidence: float = 0.95,
     power: float = 0.95,
 ) -> tuple[float, float]:
-    """Find the smallest ratio p/q of an event with p = `mass` that n draws per side certify.
+    """Find the smallest ratio p/q of an event at which n draws per side show a violation.
 
-    The result supports this sentence: "If this event had probability at least `mass` on one side
-    and were at least `ratio` times as likely there as on the other side, a violation of
-    epsilon > `claim` would be certified with probability `power`." It is not about other events.
+    The event has probability p = `mass` on one side, and q on the other. The result supports this
+    sentence: "If this event had probability at least `mass` on one side and were at least `ratio`
+    times as likely there as on the other side, a violation of epsilon > `claim` would be certified
+    with probability `power`." The sentence is not about other events.
 
     With K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio), the probability of a certificate is
     P(bound(K, K') > claim). The bound must rise in k and fall in k'. Let most(k) be the largest k'
-    that still certifies, and group the values of K into at most 32 cells. The probability is at
-    least the sum over cells of P(K in the cell) P(K' <= most(the cell's first k)). So the result is
-    conservative and needs no simulation.
+    for which the bound still exceeds the claim, and group the values of K into at most 32 cells.
+    The probability is at least the sum over cells of P(K in the cell) P(K' <= most(the cell's first
+    k)). So the result is conservative and needs no simulation.
 
     Args:
         n: draws per side.

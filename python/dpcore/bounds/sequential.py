@@ -130,8 +130,8 @@ class Martingale:
     for every event. The other half follows predictions if the caller gives them. A prediction (p,
     q) fixes the centre at the nearest pair of rates that the claim allows. The stakes are 1/16 to
     twice the stake that makes the bet a likelihood ratio. One mixture over these stakes runs
-    through all slices, so a change of event costs nothing there. Without predictions the two halves
-    are equal.
+    through all slices, so a change of event does not reduce this half of the wealth. Without
+    predictions the two halves are equal.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -184,8 +184,8 @@ class Martingale:
             n: draws of the slice per side, at least 1.
             event: label of the event and direction. Slices with the same label share one mixture. A
                 wrong label costs power, but the test remains valid.
-            predicted: rates (p, q) of the event, estimated from earlier slices or the pilot.
-                Defaults to no prediction.
+            predicted: rates (p, q) of the event, estimated from earlier slices or the pilot. None
+                makes no prediction.
 
         Returns:
             The log of the wealth.

@@ -269,10 +269,10 @@ class Band(Record, word="Band"):
     """Points that lie on or above the trade-off curve f, jointly at one confidence.
 
     f(a) is the smallest type II error of a test of "the input was x'" against "the input was x" at
-    type I error a. If the draws show a test with a type II error of at most b at a, then f(a) <= b.
-    So this is an *upper* band on f and a lower band on the ROC curve: it limits the privacy that
-    the mechanism can promise. A lower band on f would be a guarantee of privacy. No black-box audit
-    can give it, because another event may give smaller errors.
+    type I error a. If the draws show that a test has type I error at most a and type II error at
+    most b, then f(a) <= b. So this is an *upper* band on f and a lower band on the ROC curve: it
+    limits the privacy that the mechanism can promise. A lower band on f would be a guarantee of
+    privacy. No black-box audit can give it, because another event may give smaller errors.
 
     Attributes:
         type_one: upper limits on the type I error, one per threshold.
@@ -319,7 +319,7 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute the privacy profile that the points certify, jointly for all epsilons.
+        """Compute certified lower limits on the privacy profile, jointly for all epsilons.
 
         ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The points give a lower limit on
         it.

@@ -248,15 +248,15 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
     sides fixed in advance. It is sharper, because it spends the whole error probability once, while
     two limits divide it.
 
-    Proof that it is valid. (p, q) is outside C with probability at most gamma. If it is in C, the
-    true pair takes part in the maximum. Consider the tail of a fixed order from the observed counts
-    on. The probability that this tail has probability at most a is at most a. A larger epsilon
-    allows more pairs (p, q), while the order and the rectangle do not change, so the p-value cannot
-    fall. The order is monotone: more hits on the first side, or fewer on the second side, are never
-    earlier in the order. So the maximum lies on ``p = min(e^epsilon q + delta, p_high)``, where a
-    claimed probability above 1 is capped. On that segment the maximum is bounded from above
-    (`supremum_bound`), not sampled. Windows, rounding and cells only increase the computed
-    probability.
+    Proof that the limit is valid: (p, q) is outside C with probability at most gamma. If (p, q) is
+    in C, the true pair takes part in the maximum. Consider the tail of a fixed order from the
+    observed counts on. The probability that this tail has probability at most a is at most a. A
+    larger epsilon allows more pairs (p, q), while the order and the rectangle do not change, so the
+    p-value cannot fall. The order is monotone: more hits on the first side, or fewer on the second
+    side, are never earlier in the order. So the maximum lies on ``p = min(e^epsilon q + delta,
+    p_high)``, where a claimed probability above 1 is capped. On that segment the maximum is bounded
+    from above (`supremum_bound`), not sampled. Windows, rounding and cells only increase the
+    computed probability.
 
     Beyond 2**40 draws, the result is equal to `clopper_pearson`. The choice between the two bounds
     depends only on the numbers of draws.

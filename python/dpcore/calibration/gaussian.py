@@ -240,7 +240,7 @@ def gaussian_analytic(
     It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` with a relative error of
-    1e-12. It is then rounded up until its computed delta does not exceed the declared one.
+    1e-12. Then sigma is rounded up until the computed delta does not exceed the declared delta.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].

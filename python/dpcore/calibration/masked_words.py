@@ -50,14 +50,14 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """Compute the epsilon of a mechanism after each input word is masked with probability mu.
+    """Return the epsilon of a mechanism whose input words are masked with probability mu each.
 
     The result is ``ln((1 - mu) e^epsilon + mu)``. It holds under three conditions. If one of them
     fails, the result is wrong: `COUNTEREXAMPLES` has an example for each.
 
-    Let x and x' differ in one word. Let P1 and Q1 be the laws of the output on x and x' if this
-    word is kept, and P0 the law if it is masked, for the same masks of all other words. Let ``m =
-    min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If P1 is at most
+    Let x and x' differ in one word, and fix the masks of all other words. Let P1 and Q1 be the laws
+    of the output on x and x' if this word is kept, and P0 the law if it is masked. Let
+    ``m = min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If P1 is at most
     ``e^epsilon m``, then::
 
         (1 - mu) P1 + mu P0 <= c m + mu (P0 - m) <= c (m + mu (P0 - m)) <= c ((1 - mu) Q1 + mu P0)
@@ -259,7 +259,7 @@ class MaskedWords(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counterexample(Shown):
-    """Masked mechanism that loses more than `word_dropout` states, and a sound counterpart.
+    """Masking mechanism whose loss exceeds the bound of `word_dropout`, and a sound counterpart.
 
     Args:
         name: name of the counterexample.
@@ -267,7 +267,8 @@ class Counterexample(Shown):
         pair: two texts on which its loss exceeds the claim.
         sound: the counterpart, for which the conditions of the bound hold.
         sound_pair: two texts on which the loss of the counterpart equals the bound.
-        broken: name and value of the argument with which `word_dropout` refuses the mechanism.
+        broken: name and value of the argument of `word_dropout` that states the fault. With this
+            value, `word_dropout` raises an error.
         what: description of the fault on one line.
 
     Raises:

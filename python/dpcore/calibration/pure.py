@@ -321,7 +321,7 @@ def row_norms(rows: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
-    """Randomised response: each entry is kept with ``e^epsilon / (e^epsilon + k - 1)``.
+    """Randomised response: an entry is kept with probability ``e^epsilon / (e^epsilon + k - 1)``.
 
     It is meant for audits and experiments, not for releasing data: its generator is not
     cryptographic.

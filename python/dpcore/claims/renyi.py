@@ -450,8 +450,9 @@ def of(held: Any) -> trade_off.Claim:
         ValueError: if an accountant has counted no step, or `held` has no finite claim.
 
     Source:
-        Mironov, Talwar and Zhang (2019) for Opacus' RDP; Gopi, Lee and Wutschitz (2021), which
-        shows that the central limit theorem underestimates, for its PRV.
+        For the RDP accountant of Opacus: Mironov, Talwar and Zhang (2019). For the PRV accountant:
+        Gopi, Lee and Wutschitz (2021), who also show that the central limit theorem can give an
+        epsilon that is too small.
 
     Example:
         An accountant of a training::

@@ -58,8 +58,8 @@ class Claim(Record):
 
     Consider a test of "the input was x'" against "it was x". If its type I error is a, its type II
     error is at least f(a). f is convex and at most 1 - a. It is its own inverse, because the claim
-    covers both orders. It implies (epsilon, delta)-DP for every epsilon with delta
-    ``delta(epsilon)``, which belongs to the tangent of slope -e^epsilon.
+    covers both orders. For every epsilon, the claim implies (epsilon, delta)-DP with the delta
+    ``delta(epsilon)``. This delta belongs to the tangent of slope -e^epsilon.
 
     All rounding makes the claim weaker: f is rounded down, delta and epsilon are rounded up.
 
@@ -146,7 +146,7 @@ class Claim(Record):
         return _compute_tangents(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
-        """Return a merit of events by their excess over the claim, for a pilot's choice.
+        """Return a merit of events, by how far they exceed the claim; the pilot chooses by it.
 
         Args:
             p: lower limits of the rates on the numerator's side.
@@ -400,8 +400,8 @@ class TradeOff(Claim, word="TradeOff"):
 
     Raises:
         TypeError: if an argument has the wrong type, or both or neither form is given.
-        ValueError: if the function is not convex, or is below 0 or above 1 - a at a point, which
-            the message names; if epsilons are not increasing or an entry is out of range.
+        ValueError: if the function is not convex, is below 0, or is above 1 - a; the message names
+            the point. Also if epsilons are not increasing, or an entry is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1, proposition 2.12 for (epsilon, delta) pairs as

@@ -58,7 +58,7 @@ class Line(Record, word="Line"):
         xi: intercept, at least 0.
         rho: slope, at least 0.
         epsilon: ``xi + rho a + ln(1/delta) / (a - 1)``.
-        alpha: the a of that formula, between the smallest and the largest given order.
+        alpha: the value ``a`` in this formula, between the smallest and the largest given order.
         delta: delta for which the epsilon was computed.
 
     Example:
@@ -82,9 +82,9 @@ class Line(Record, word="Line"):
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
     """Return the smallest epsilon over the given orders, at one delta.
 
-    An order gives ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, or D itself if it is
-    inf; values below 0 become 0. Epsilon is also 0 if ``delta^2 >= 1 - e^-D``, because the right
-    side is at least the squared total variation.
+    The epsilon of an order alpha with the divergence D is ``D + ln(1 - 1/alpha) - ln(alpha delta) /
+    (alpha - 1)``. It is D if the order is inf, and values below 0 become 0. Epsilon is also 0 if
+    ``delta^2 >= 1 - e^-D``, because the right side is at least the squared total variation.
 
     Args:
         alphas: orders above 1, ascending, shape (n,); the last may be inf.
@@ -131,9 +131,9 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
 
     The candidates are the lines xi + rho alpha with xi, rho >= 0 that no value exceeds. The epsilon
     of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with ``a = clip(1 + sqrt(ln(1/delta) / rho),
-    smallest order, largest order)``. At a given a it is linear in xi and rho, so the best line is a
-    vertex of the set of candidates. A vertex is a level line, a line through the origin, or an edge
-    of the upper concave hull.
+    smallest order, largest order)``. For a fixed value of ``a``, this epsilon is linear in xi and
+    rho. Therefore the best line is a vertex of the set of candidates: a level line, a line through
+    the origin, or an edge of the upper concave hull.
 
     Without the condition xi >= 0, a steep line would have an arbitrarily negative epsilon. Without
     the clip, the line would be used at orders beyond the given ones. Between two orders the curve

@@ -476,16 +476,16 @@ def renyi(
     `certified=True` also computes a bound from below.
 
     Methods. "ball" draws a ball around every row, up to the k-th nearest row of the other set. It
-    counts the rows of each set in the ball and corrects the counts by factorial moments; repeated
-    values are atoms. It does not use the dimension or a volume. It is accurate in one and two
-    dimensions and for discrete laws, and far too low in more dimensions. "score" fits a logistic
-    score of the coordinates and their squared norm on one half of the rows. It applies "ball" to
-    the scores of the other half, then exchanges the halves. It estimates the divergence of the
-    scores, which is at most D_alpha. "auto" is "ball" up to two dimensions or if 99 % of the rows
-    are repeated values; otherwise it is "score". The result of the method that is not chosen is
-    also shown. "poczos" is Poczos and Schneider's ratio of k-th-neighbour distances. "paper" is
-    Gusain and Leith's estimator without its two misprints. "paper-literal" is the estimator as
-    printed, which is not a Renyi divergence.
+    counts the rows of each set in the ball and corrects the counts by factorial moments. Repeated
+    values are treated as atoms, that is, as values of positive probability. It does not use the
+    dimension or a volume. It is accurate in one and two dimensions and for discrete laws, and far
+    too low in more dimensions. "score" fits a logistic score of the coordinates and their squared
+    norm on one half of the rows. It applies "ball" to the scores of the other half, then exchanges
+    the halves. It estimates the divergence of the scores, which is at most D_alpha. "auto" is
+    "ball" up to two dimensions or if 99 % of the rows are repeated values; otherwise it is "score".
+    The result of the method that is not chosen is also shown. "poczos" is Poczos and Schneider's
+    ratio of k-th-neighbour distances. "paper" is Gusain and Leith's estimator without its two
+    misprints. "paper-literal" is the estimator as printed, which is not a Renyi divergence.
 
     Belief. "estimate only" means that no check contradicts the value. "saturated" means that more
     than 5 % of the rows lie outside the other set, or that the value is within ln 2 of its ceiling.
@@ -495,9 +495,9 @@ def renyi(
       errors, or the ball by 3.
     - The energy test rejects P0 = P1 at .01, but the value is within 2 standard errors of 0. For
       equal laws this test rejects one time in a hundred.
-    - The order is at least one, and rows of the numerator lie outside the other set: more rows than
-      a constant ratio of densities at its edge explains, or rows farther from it than three times
-      its largest gap (each at 1e-4).
+    - The order is at least one, and rows of the numerator lie outside the other set. Either these
+      are more rows than a constant ratio of densities at the edge of the other set explains, or
+      they are farther from it than three times its largest gap (each tested at 1e-4).
     - The order is beyond `alpha_max`.
     - The value cannot be distinguished from 0. The number of rows that would suffice is given.
     - Repeated values have too few rows.
@@ -516,19 +516,20 @@ def renyi(
         method: one of `METHODS`.
         error: kind of standard errors: "jackknife" (20 groups of rows deleted in turn), "subsample"
             (half of the rows) or "bootstrap" (as in the paper). None gives no errors.
-        counts0: number of times that each row of y0 occurs, shape (n0,). Defaults to once each.
+        counts0: number of times that each row of y0 occurs, shape (n0,). None means once each.
         counts1: the same for y1.
         groups0: label of each row of y0. Rows with one label stay together in folds and replicates,
             and a certificate counts one of them.
         groups1: the same for y1.
-        decimals: number of decimals to which rows are first rounded. Defaults to no rounding.
+        decimals: number of decimals to which rows are first rounded. None means no rounding.
         scale: None, "std" (divide each coordinate by its pooled standard deviation) or "whiten".
-        certified: True to certify lower bounds on held-out rows; needs `rows` or both groups.
+        certified: True to compute certified lower bounds on held-out rows. It needs `rows`, or
+            `groups0` and `groups1`.
         rows: "independent" if every row was drawn independently. It must be stated explicitly.
         confidence: confidence of each certified bound, in each direction.
         rng: seed or generator for folds, groups, permutations and replicates.
         threads: number of threads. Defaults to all cores.
-        progress: True or False to show progress or not. Defaults to True on a terminal or notebook.
+        progress: True shows progress, False does not. None shows it on a terminal or in a notebook.
         score: score that replaces the logistic score. It is a function of (train0, train1) that
             returns a function of rows, or a function of rows that was fixed before the data were
             seen.
@@ -542,14 +543,19 @@ def renyi(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if rows are not finite or the sets differ in dimension; if a set is empty or
-            smaller than k; if an order is not above 0 or exceeds the method's limit (for "ball":
-            min(n0, n1, k + 1)); if `certified` lacks `rows` or groups.
+        ValueError: for one of these reasons:
+            - rows are not finite, or the sets differ in dimension;
+            - a set is empty or smaller than k;
+            - an order is not above 0, or exceeds the method's limit (for "ball": min(n0, n1, k +
+              1));
+            - `certified` is True without `rows` and without groups.
 
     Warns:
-        UserWarning: if k exceeds the distinct rows of a set; if a set has fewer than 40 rows and
-            `error` is not None; if one coordinate's variance is far above the others'; for
-            "paper-literal".
+        UserWarning: for one of these reasons:
+            - k exceeds the number of distinct rows of a set;
+            - a set has fewer than 40 rows, and `error` is not None;
+            - the variance of one coordinate is far above the variances of the others;
+            - the method is "paper-literal".
 
     Source:
         Poczos and Schneider (2011); Wang, Kulkarni and Verdu (2009); Gao, Kannan, Oh and Viswanath

@@ -487,7 +487,7 @@ def find_points(
             resampling. Defaults to separate rows.
         groups1: the same for y1; labels of the two sets are unrelated.
         decimals: number of decimals to which coordinates are rounded before equal rows are found.
-            Defaults to no rounding.
+            None means no rounding.
         scale: None, "std" or "whiten". "std" divides every column by its standard deviation in all
             sample rows of both sets, except constant columns. "whiten" makes the covariance of all
             sample rows of both sets the identity. Directions in which no row differs are dropped,

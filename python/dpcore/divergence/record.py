@@ -77,7 +77,7 @@ class Epsilon(Record, word="Epsilon"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record, word="Beside"):
-    """Estimates of the other method on the same rows, for comparison.
+    """Estimates of a second method on the same rows, for comparison.
 
     Attributes:
         method: "ball" or "score".
@@ -105,11 +105,11 @@ class Diagnostics(Record, word="Diagnostics"):
             (2, n_alpha); NaN if the method averages no weights.
         unseen_share: share of the numerator's rows on repeated values that the denominator does
             not have, per direction. It is descriptive and has no confidence limit.
-        atom_share: share of each set's rows on repeated values that count as atoms.
+        atom_share: share of the rows of each set that are on atoms (repeated values).
         rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
             are no repeated values.
         counted: counts of the search steps: rescans, run_outs, replicates and similar.
-        scale: None, "std" or "whiten".
+        scale: scaling of the coordinates: None, "std" or "whiten"; see `renyi`.
         replicates: estimates on resampled rows, shape (replicates, 2, n_alpha), or None for the
             jackknife.
     """
@@ -135,27 +135,30 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        belief: belief in each value, by direction and order. It is the first word that applies of
-            "refuted by its own certificate", "saturated", "not resolved at this alpha" and
-            "estimate only".
+        belief: how reliable each value is, by direction and order. It is the first of these four
+            phrases that applies: "refuted by its own certificate", "saturated", "not resolved at
+            this alpha", "estimate only".
         reason: one sentence that explains the belief.
         method: method that computed the values.
         alphas: orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
         value: raw estimates; negative ones are kept.
         std_error: standard errors; NaN beyond `alpha_max` and if no errors were requested.
         resolved: True where `belief` is "estimate only".
-        ceiling: value that the method would give if every ball held all rows of the numerator.
+        ceiling: value that the method would give if every ball held all rows of the numerator. A
+            ball is the neighbourhood of a row up to its k-th nearest neighbour.
         alpha_max: largest order that each direction resolves, or None if no order is resolved.
         kl: D_1 in both directions, also if 1 is not among `alphas`, shape (2,).
         sizes: rows of the two sets; repeated rows are counted as often as they occur.
         dim: number of coordinates of a row.
         k: requested number of neighbours.
-        depth: number of rows of the other set that a ball reaches, in each direction.
+        depth: for each direction, the number of rows of the other set inside each ball.
         error: "jackknife", "subsample", "bootstrap" or None.
-        beside: estimates of the other method on the same rows, or None.
+        beside: estimates of a second method on the same rows, or None: "ball" if `method` is
+            "score", and otherwise "score".
         checks: tests of P0 = P1 on held-out rows, or None.
         certificate: certified lower bounds of D_alpha, or None.
-        held_out: counts of held-out events, from which `epsilon` certifies, or None.
+        held_out: counts of held-out events, from which the method `epsilon` computes its certified
+            bounds, or None.
         stated: True if the caller stated that rows (or groups) are independent.
         confidence: confidence of each certified bound.
         diagnostics: diagnostics of the method and the rows.

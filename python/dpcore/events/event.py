@@ -720,7 +720,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """Event that never happens and certifies 0, for an attack that finds no other event."""
+    """Event that never happens, for an attack without another event; its bound is 0."""
 
     happens: ClassVar[bool] = False
 

@@ -88,8 +88,9 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     Suppose that the coordinates of a mechanism are independent, and have the same law within a
     group. The probability of the event is then the product ``prod_g p_g^m_g``. Here m_g is the
-    number of coordinates in group g, and p_g the probability that one of them lies in its set.
-    `pooled` counts for p_g on all coordinates of the group together: every output gives m_g draws.
+    number of coordinates in group g, and p_g the probability that one of them lies in its set. To
+    estimate p_g, `pooled` counts on all coordinates of the group together, so every output gives
+    m_g draws.
 
     Args:
         groups: coordinates of each group, counted from 0 in C order; no coordinate twice.

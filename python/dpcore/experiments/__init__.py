@@ -89,7 +89,7 @@ class Result(Protocol):
 
 
 def get(name: str) -> Any:
-    """Import the module of an experiment and return it.
+    """Import the module of an experiment, and return this module.
 
     Args:
         name: one of `NAMES`.
@@ -189,7 +189,7 @@ def reproduce(
             seconds.
         seeds: number of runs. Their mean and spread are shown.
         device: torch device, such as "cpu" or "cuda".
-        packages: names of released packages, for `released-libraries`. Defaults to all of them.
+        packages: names of released packages, for `released-libraries`. None means all of them.
         slow: True to run the slow cases of `released-libraries` as well.
         executor: executor that counts the audits, such as a Dask client; see `dpcore.audit`.
         resume: folder with a run file per audit. An experiment that was stopped continues, and

@@ -467,7 +467,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: options of the experiment.
         threads: number of processes, by default all cores, or one if the device is not the CPU. It
             never changes a result, because torch uses one thread in each process.
-        progress: True to show a progress bar. Defaults to True for long interactive work.
+        progress: True to show a progress bar. None shows it for long interactive work.
 
     Returns:
         The result, one row for each corpus, width, variant and claim.

@@ -455,7 +455,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: number of threads; it never changes a result. Defaults to all cores.
-        progress: True shows a bar. Defaults to long work on a terminal or in a notebook only.
+        progress: True shows a bar. None shows it for long work on a terminal or in a notebook only.
 
     Returns:
         The result; after Ctrl-C, the result of the finished cases.

@@ -378,8 +378,8 @@ class Raised(Shown):
     """The outcome "an exception was raised", which an audit counts like any other output.
 
     The message is part of the output, because the caller of the function can read it. Two outcomes
-    are compared and sorted by name and message. Symbols of several types are sorted with
-    ``key=repr``.
+    are compared and sorted by name and message. A list with outputs of several types, such as
+    numbers and `Raised`, is sorted with ``key=repr``.
 
     Args:
         name: name of the class, such as "ValueError"; for a command "exit status 3" or "signal 11".
@@ -565,12 +565,11 @@ def repeat(
     Args:
         fn: `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to a parameter named `rng` after
             the first, or to a second parameter without default.
-        seeded: source of the randomness of `fn`. Defaults to a choice by its signature.
-            "rng": the generator that is passed to `fn`.
-            "global": Python's `random`, `numpy.random` and, if torch is imported, torch's default
-            generators. They are seeded from the generator for each call of the mechanism, and
-            their state is restored afterwards.
-            "own": its own source; it is called as `fn(x)`.
+        seeded: source of the randomness of `fn`. None chooses it by the signature of `fn`. "rng":
+            the generator that is passed to `fn`. "global": Python's `random`, `numpy.random` and,
+            if torch is imported, torch's default generators. They are seeded from the generator for
+            each call of the mechanism, and their state is restored afterwards. "own": its own
+            source; it is called as `fn(x)`.
         catch: one or several classes of exceptions that count as outcomes; others are raised.
         thread_safe: True to allow several threads; not with "global".
         name: name of the mechanism in reports. Defaults to "repeat(...)" with the name of `fn`.

@@ -164,7 +164,7 @@ def command(
         arguments: the program and its arguments. In the arguments, `{x}` stands for the input (a
             text is inserted unchanged, any other value as JSON) and `{size}` for the number of
             answers.
-        timeout: seconds that a process may be silent on stdout. Defaults to 60 seconds and a tenth
+        timeout: seconds that a process may be silent on stdout. By default, 60 seconds plus a tenth
             of a second for each answer.
         catch: one or several exit statuses that count as outcomes; `signal.SIGSEGV` or -11 means a
             signal. Each answer then has its own process and `{size}` is 1. A process that ends

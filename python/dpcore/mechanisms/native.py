@@ -122,7 +122,7 @@ def positive(name: str, value: Any) -> float:
 
 
 class Native(Shown):
-    """Base class of native mechanisms: a call draws samples in the Rust core."""
+    """Base class of native mechanisms, whose samples are drawn by the compiled core of dpcore."""
 
     __slots__ = ()
 
@@ -226,7 +226,7 @@ class Steps(Shown):
 
     Args:
         noise: one of the primitives.
-        clip: clipping of the input before the noise. Defaults to no clipping.
+        clip: clipping of the input before the noise. None means no clipping.
         factor: factor of the noisy vector, the last step, in (0, 1e300].
 
     Raises:

@@ -63,8 +63,8 @@ class Staircase(Primitive):
     Args:
         width: width w of a step, in the units of x; the sensitivity in the source.
         decay: decrease of the log density from step to step, in nats; the epsilon in the source.
-        gamma: part of a step before the decrease, from 0 to 1. Defaults to
-            ``1 / (1 + exp(decay / 2))``, which minimises ``E[abs(s)]``.
+        gamma: share of the width of a step before the decrease, from 0 to 1. None means ``1 / (1 +
+            exp(decay / 2))``, which minimises ``E[abs(s)]``.
 
     Raises:
         TypeError: if an argument is not a number.

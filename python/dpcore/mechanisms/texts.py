@@ -439,9 +439,9 @@ class Rewriter(Shown):
         rewrite: function `(texts) -> list[str]`, with one rewrite for each text, or function
             `(text) -> str`. If it has a parameter `rng`, it gets the audit's numpy Generator, and
             the audit's seed repeats it.
-        claim: claimed epsilon for any two texts. Defaults to no claim.
-        takes: "texts" for a function of a list, "text" for a function of one text. Defaults to
-            the result from its signature or first call.
+        claim: claimed epsilon for any two texts. None means no claim.
+        takes: "texts" for a function of a list, "text" for a function of one text. None determines
+            it from the signature or from the first call.
 
     Raises:
         TypeError: if `rewrite` is not callable or has other arguments, or `claim` is not a number.

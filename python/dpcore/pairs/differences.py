@@ -471,11 +471,12 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
 
     Returns:
         A dictionary. For numbers of equal shape, it holds "l1", "l2" and "linf" in the units of the
-        inputs, the number of "entries", and the number of "changed" entries. For arrays of two
-        dimensions or more, arrays of different lengths, lists, tuples and texts, it holds their
-        "unit" (record, word, character or byte), "size" and "size_prime" in that unit, "replaced"
-        if the two sizes are equal, and "added_or_removed". The last is inf if above 200, and is
-        left out for numbers of equal shape. The dictionary is empty for other inputs.
+        inputs, the number of "entries", and the number of "changed" entries. Inputs that consist of
+        units (records, words, characters or bytes) are arrays of two dimensions or more, arrays of
+        different lengths, lists, tuples and texts. For them, it holds "unit", "size" and
+        "size_prime" in that unit, "replaced" if the two sizes are equal, and "added_or_removed".
+        The last is inf if above 200, and is left out for numbers of equal shape. The dictionary is
+        empty for other inputs.
 
     Raises:
         TypeError: if `pair` is not a `Pair`.

@@ -68,11 +68,15 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
 
     The first two pairs change the first entry of (1, ..., 1) by one, down or up. Their L1 distance
     is 1, and `which="one"` returns only these. For `which="all"`, the pairs have Linf distance 1,
-    and six more patterns follow: the first entry up and the others down, the first entry down and
-    the others up, the first half of the entries up and the second half down, all entries up, all
-    entries down, and (1, ..., 0, ...) against (0, ..., 1, ...). An audit chooses which input is in
-    the numerator, so each pair is listed in one order. In low dimensions, several patterns are the
-    same pair, which is listed once.
+    and six more patterns follow:
+
+    - the first entry up and the others down, or the reverse;
+    - the first half of the entries up and the second half down;
+    - all entries up, or all entries down;
+    - (1, ..., 0, ...) against (0, ..., 1, ...).
+
+    An audit chooses which input is in the numerator, so each pair is listed in one order. In low
+    dimensions, several patterns are the same pair, which is listed once.
 
     Among pairs at the same L1 distance, an attack is most powerful on a pair that differs in a
     single entry. The example has Laplace noise that is 10 % too small: its loss is 1.11 on both

@@ -35,7 +35,7 @@ _MIN_ROUNDS_BUDGET = 1000
 class Search(Record, word="Search"):
     """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
 
-    The plan holds no state and draws no outputs. `drive` runs it. An auditor with its own order of
+    The plan holds no state and draws no outputs. `drive` runs it. Code that needs another order of
     steps can call `start`, `propose` and `schedule` directly.
 
     Args:
@@ -165,8 +165,8 @@ class Searched(Record, word="Searched"):
     """Cost of a search. It does not contain the best pair.
 
     Args:
-        evaluations: number of evaluated pilots. A pair that is evaluated in two rounds counts
-            twice.
+        evaluations: number of evaluated pilots, the small sets of draws on one pair. A pair that is
+            evaluated in two rounds counts twice.
         finished: number of completed rounds.
         rounds: number of planned rounds.
         seconds: time limit of the search, or None.
@@ -207,9 +207,10 @@ def search(
     """Plan a search for the pair of neighbours on which a mechanism leaks most.
 
     The search starts from the pairs of `patterns`, changes of mixed signs, gaps between entries and
-    random pairs. Each round keeps the better half, moves entries of the best pairs, and doubles the
-    pilots until few pairs are left. The search chooses its pair from pilot draws. The audit then
-    counts only that pair on fresh draws, so the search does not reduce the confidence.
+    random pairs. Each round keeps the better half of the pairs, moves entries of the best pairs,
+    and doubles the number of pilot draws per pair, until few pairs are left. The search chooses its
+    pair from pilot draws. The audit then counts only that pair on fresh draws, so the search does
+    not reduce the confidence.
 
     Args:
         domain: domain of the inputs, such as `Box(low, high, dim)` or `Texts(corpus)`.
@@ -222,8 +223,8 @@ def search(
             10**4 for `Texts`.
         candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts` it
             defaults to 24, or to 6 if the budget is below 1,000.
-        seconds: time limit of the search. Defaults to no limit. The first pilot (`budget / (rounds
-            x candidates)` draws per side) always runs to its end, so give a smaller `budget` if a
+        seconds: time limit of the search. None means no limit. The first pilot (`budget / (rounds x
+            candidates)` draws per side) always runs to its end, so give a smaller `budget` if a
             draw is slow. A later pilot is not started if it would probably end after the limit. The
             number of pilots depends on the speed of the machine: `Audit.searched` states it, and
             `Audit.pair` repeats the audit without a search.

@@ -34,9 +34,9 @@ class Texts(Shown):
 
     A number is a word with a digit. A name begins with a capital letter inside a sentence and never
     occurs in lower case in the corpus. A rare word has the smallest frequency that occurs in the
-    corpus. A change replaces a number, a name, a rare word or another word by a word of the same
-    kind, replaces a word by a negation, or changes the case of letters. If neighbours may differ in
-    length, a change can also insert or remove a negation.
+    corpus. There are three kinds of changes. A number, a name, a rare word or another word is
+    replaced by a word of the same kind; a word is replaced by a negation; or the case of letters is
+    changed. If neighbours may differ in length, a change can also insert or remove a negation.
 
     Args:
         corpus: the texts: a list of strings, or an object with an attribute `texts`, such as a

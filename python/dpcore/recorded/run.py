@@ -226,10 +226,10 @@ def audit_outputs(
 
     The argument `rows` must state what a row is. With `rows="independent"`, each row is the output
     of a separate run. Record one row per training run, document or person, or pass `groups=` to
-    state which rows belong together. No test can detect a shift that is common to all rows of one
-    side, rows of one run or document in random order, or copies with small changes. Both sides are
-    shuffled and divided. A quarter of the rows fits the attack, a quarter chooses its event and
-    direction, and the other half is counted.
+    state which rows belong together. No test can detect these three things: a shift that is common
+    to all rows of one side; rows of one run or document in random order; copies with small changes.
+    Both sides are shuffled and divided. A quarter of the rows fits the attack, a quarter chooses
+    its event and direction, and the other half is counted.
 
     With `rows="one_run"`, all rows are scores of canaries from one run. A higher score means that a
     canary looks more like an included one. Each canary was included by its own fair coin. `outputs`
@@ -244,16 +244,19 @@ def audit_outputs(
     then uses Clopper-Pearson limits, which hold under any dependence between the sides.
 
     Args:
-        outputs: outputs on `x`, shape `(size, ...)`: an array, a list of outputs of any type
-            (numbers, strings, tuples, lists of different lengths), a pandas, polars or pyarrow
-            table or column, a torch tensor, or the path of a file (see `format`; "-" is standard
-            input). None is a missing output. For one run: scores of the included canaries, shape
-            `(size,)`. With `label`: outputs of both sides. A mapping with the counts `tp`, `fn`
-            (rows of x), `fp` and `tn` (rows of x') is a confusion matrix of guesses. All of its
-            guesses are counted, so their threshold must have been fixed before.
+        outputs: outputs on `x`, shape `(size, ...)`, in one of these forms:
+            - an array or a torch tensor;
+            - a list of outputs of any type, such as numbers, strings, tuples, or lists of different
+              lengths;
+            - a table or a column of pandas, polars or pyarrow;
+            - the path of a file (see `format`); "-" is standard input.
+            None is a missing output. For one run: scores of the included canaries, shape `(size,)`.
+            With `label`: outputs of both sides. A mapping with the counts `tp`, `fn` (rows of x),
+            `fp` and `tn` (rows of x') is a confusion matrix of guesses. All of its guesses are
+            counted, so their threshold must have been fixed before.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`. The number of rows may differ.
         rows: "independent" or "one_run", required.
-        claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to no
+        claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. None means no
             claim.
         delta: delta of the claim, in [0, 1). It is not allowed with a curve, which has its own
             delta.
@@ -267,8 +270,9 @@ def audit_outputs(
         pair: for independent rows: the two inputs, if the attack should know them.
         count_share: share of independent rows that is counted. The other rows choose the event.
             Defaults to 0.5.
-        guesses: for one run: number of guessed canaries, or their share (a float up to 1.0), half
-            in and half out, or a tuple (in, out). Defaults to all canaries.
+        guesses: for one run: number of guessed canaries, or their share (a float up to 1.0). Half
+            of them are guessed in, and half out. A tuple (in, out) gives the two numbers. None
+            guesses all canaries.
         column: column or columns of files and frames, by names or by numbers from 0. Needed if
             there are several columns with names, because an input, a time or a row number next to
             each answer looks like a leak. "*" takes all columns, a pattern such as "o*" takes
@@ -281,15 +285,15 @@ def audit_outputs(
             columns, or a mapping from columns to these types. By default, a column contains numbers
             if float64 holds every digit of all its cells on both sides. Otherwise it contains whole
             numbers or decimals with all digits, or texts. The report states the type.
-        label: side of each row of `outputs`, with `outputs_prime` None: an array with one label per
-            row, or the name or number of a column of the file or frame. 1, True, "in" or "x" mark
-            outputs on x, and 0, False, "out" or "x_prime" mark outputs on x'.
+        label: side of each row of `outputs`, if `outputs_prime` is None. It is an array with one
+            label per row, or the name or number of a column of the file or frame. 1, True, "in" or
+            "x" mark outputs on x, and 0, False, "out" or "x_prime" mark outputs on x'.
         label_x: value of the label that marks x, if there are two other labels.
         groups: for independent rows: run, document or person of each row, if several rows belong to
             one. Hashable values, one per row of `outputs`, or the name or number of a column of
-            files and frames (for both sides). All rows of a group are used to fit the attack, or
-            all to choose the event, or one row, drawn with the seed, is counted. With `label`:
-            groups of all rows.
+            files and frames (for both sides). Each group serves one purpose: all of its rows fit
+            the attack, or all of its rows choose the event, or one of its rows, drawn with the
+            seed, is counted. With `label`: groups of all rows.
         groups_prime: groups of `outputs_prime`. None if `groups` is a column of both sides. Groups
             of the two sides must have different names.
         paired: for independent rows: True if row i of both sides came from one seed.
@@ -301,11 +305,12 @@ def audit_outputs(
         source: True to store the source text and hash of a custom attack, the outputs inside the
             event, and the columns, rows and SHA-256 of files in the result. False leaves them out,
             also in the HTML page and JSON.
-        header: for CSV and lines: "yes" or "no" states if the first row contains names. "auto"
-            assumes names if no cell of the first row is a number or is repeated below it (for
-            lines: if all other rows are numbers).
+        header: for CSV and lines: "yes" or "no" states if the first row contains names. For CSV,
+            "auto" assumes names unless a cell of the first row is a number or occurs again in a
+            later row of its column. For lines, "auto" assumes a name if all other rows are numbers.
         sep: separator of the cells of a CSV file, one character or "tab". Detected by default.
-        encoding: encoding of texts. Defaults to the byte order mark if there is one, or else UTF-8.
+        encoding: encoding of texts. By default, a byte order mark states it; without such a mark it
+            is UTF-8.
         format: name of a format, such as "csv", "lines" (one output per line) or "npz"; all names
             are in `dpcore.files.formats.FORMATS`. Defaults to the format of the file name's ending.
             Files compressed with gzip are recognised by their first bytes.
@@ -317,18 +322,23 @@ def audit_outputs(
 
     Raises:
         TypeError: if an argument is of the wrong kind, or `rows` is not given.
-        ValueError: if a value is out of range, an argument does not suit this kind of rows, the two
-            sides have different shapes or too few rows, one side looks like labels, or a canary
-            score is NaN.
+        ValueError: for one of these reasons:
+            - a value is out of range, or an argument does not suit this kind of rows;
+            - the two sides have different shapes, or too few rows;
+            - one side looks like labels;
+            - the score of a canary is NaN.
         MemoryError: if memory cannot hold the outputs of a file. It is raised before reading.
         OSError: if a file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
 
     Warns:
-        AssumptionWarning: if rows are repeated more often than chance allows, rows i of both sides
-            correlate without `paired=True`, neighbouring rows correlate without `arranged=True`, or
-            the number of included canaries contradicts fair coins. Then no bound holds: the
-            `doubts` of the result state the same, and its verdict is "invalid: ...".
+        AssumptionWarning: for one of these reasons:
+            - rows are repeated more often than chance allows;
+            - rows i of both sides correlate without `paired=True`;
+            - neighbouring rows correlate without `arranged=True`;
+            - the number of included canaries contradicts fair coins.
+            Then no bound holds: the `doubts` of the result state the same, and its verdict is
+            "invalid: ...".
 
     Source:
         Jagielski, Ullman and Oprea (2020) for independent rows. Steinke, Nasr and Jagielski (2023),

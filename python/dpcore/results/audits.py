@@ -87,8 +87,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def delta_lower(self) -> float:
         """Certified lower bound on delta at epsilon 0, at `confidence`.
 
-        It is a lower bound on the total variation distance of the outputs on x and on x'. The bound
-        of an audit with early stop holds for its own delta only, so that this is 0 or that delta.
+        It is a lower bound on the total variation distance of the outputs on x and on x'. In an
+        audit with early stop, the bound holds only for the delta of the claim, so the result is 0
+        or that delta.
         """
         if self.slices:
             return self.delta if self._certified_at(self.delta) > 0.0 else 0.0
@@ -109,7 +110,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return the audit with the event that certifies more as its main event.
+        """Return the audit whose main event is the one with the larger certified bound.
 
         The other event is then in `floating_point`. The audit is returned unchanged if the
         floating-point finding does not count towards the verdict.
@@ -207,9 +208,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Certified lower bound on mu of a `claims.GDP` or on rho of a `claims.ZCDP`; else None.
 
         It is the largest parameter that is refuted, or at most 0 if no parameter is refuted. If
-        only a tangent is tested, the tangent of the same slope is tested for the parameters of a
-        fixed grid, in increasing order, until one parameter is not refuted. The result exceeds the
-        true parameter only if the first grid point above the true parameter is wrongly refuted.
+        only a tangent is tested, the parameters of a fixed grid are tested in increasing order,
+        each by its tangent of the same slope. The test ends at the first parameter that is not
+        refuted. The result exceeds the true parameter only if the first grid point above the true
+        parameter is wrongly refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -386,8 +388,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two possible reasons: all pilot outputs had the same value, or the claim is not
-        below the `ceiling`.
+        There are two possible reasons: all pilot outputs had the same value, or the claim is at or
+        above the `ceiling`.
         """
         if self.claim is None or self.checks or self._refutes():
             return ""

@@ -432,7 +432,8 @@ class Provenance(Record, word="Provenance"):
 
     Attributes:
         date: start of the run in UTC, such as "2026-11-22T14:41:41Z".
-        origin: name of the object that `source` is the text of, or the reason why there is no text.
+        origin: name of the object whose source text is in `source`, or the reason why there is no
+            text.
         source: source text as `inspect.getsource` returns it, without the code that it calls. It is
             read from the file when the audit begins. If the file was edited after its import, the
             text is the edited one.
@@ -567,11 +568,12 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 class Evidence(Result):
     """A finished audit. All reported numbers are computed from the four integers in `counts`.
 
-    Three words have different meanings. `claim` is the stated epsilon, `epsilon_lower` is certified
-    at `confidence`, and `epsilon_hat` is a point estimate, not a bound.
+    Three fields have different meanings. `claim` is the stated epsilon, `epsilon_lower` is
+    certified at `confidence`, and `epsilon_hat` is a point estimate, not a bound.
 
     Attributes:
-        mechanism: the audited mechanism; only its name if it was read from JSON and is not native.
+        mechanism: the audited mechanism. Only its name if the audit was read from JSON and the
+            mechanism is not native, that is, not drawn by the compiled core of dpcore.
         pair: the two inputs.
         attack: name of the attack that chose the event.
         event: the counted event, `outputs -> bool`.
@@ -585,8 +587,8 @@ class Evidence(Result):
         block: number of trials in a block.
         route: "integer", "sampled", "callable" or "timed".
         ranges: counted trials, as `(start, stop)` pairs.
-        end: planned end of the run. After early stop or Ctrl-C the ranges end earlier. It is needed
-            to repeat the last block of a callable.
+        end: planned end of the run. After early stop or Ctrl-C the ranges end earlier. The planned
+            end is needed to repeat the last block of a callable.
         nan: number of output entries on x that were NaN.
         nan_prime: number of output entries on x' that were NaN.
         pilot: pilot draws per side, which were not counted.
@@ -631,8 +633,8 @@ class Evidence(Result):
             parts of a run.
         provenance: record of how each merged run was made (not compared).
         constant: sentence if all pilot outputs on both sides had the same value; otherwise empty.
-        rounding_won: True if `event` is the floating-point finding, which certifies more than the
-            event that the attack chose. That event is then in `floating_point`.
+        rounding_won: True if `event` is the floating-point finding, because it gives a larger bound
+            than the event of the attack. The event of the attack is then in `floating_point`.
     """
 
     mechanism: Any = field(metadata=field_rule())

@@ -99,8 +99,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             compared). Empty with `source=False`, and for real numbers that do not repeat.
         auc: probability that an included canary scores higher than a canary that was left out. None
             unless dpcore trained the one run. It is not a bound.
-        tangent: epsilon of the tangent to a claim that is a curve, chosen on the rows
-            used to choose the event; for one run, the epsilon that the claim implies at `delta`.
+        tangent: for a claim that is a curve, the epsilon of its tangent, chosen on the same rows as
+            the event. For one run, the epsilon that the claim implies at `delta`.
         provenance: record of how the audit was made (not compared).
         files: files and frames that outputs and labels were read from, with their contents and
             SHA-256 (not compared). Empty for arrays and with `source=False`.
@@ -293,7 +293,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
         There are two possible reasons: all rows used to choose the event had the same value, or the
-        claim is not below the `ceiling`.
+        claim is at or above the `ceiling`.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""

@@ -57,11 +57,11 @@ class Plan(Result, word="dpcore.plan/1"):
         trials: draws to count per side, or None for one run.
         canaries: canaries of the one run, or None for independent draws.
         guesses: guesses about the canaries, or None for independent draws.
-        seconds: time of the audit at the speed of the pilots, or None without a mechanism. Not
-            compared.
+        seconds: time of the audit at the speed of the pilots (the small trial runs), or None
+            without a mechanism. Not compared.
         distance: distance of the pair. The claim on the pair is `distance` times epsilon.
         mechanism: name of the mechanism, or None without a mechanism.
-        event: event that a pilot with a median loss chose, or None without a mechanism.
+        event: event that the pilot with the median loss chose, or None without a mechanism.
         pilots: number of fresh draws per side from which `rates` were estimated as limits; 0
             without pilots.
         seed: seed that repeats the pilots, or None without a mechanism.

@@ -97,7 +97,7 @@ class Timed(NamedTuple):
         """Return the calls as rows, on which events are evaluated.
 
         Args:
-            like: rows of the pilot, for calls that will be counted. Defaults to no pilot.
+            like: rows of the pilot, for calls that will be counted. None means no pilot.
 
         Returns:
             The numbers of each output followed by its latency, shape `(calls, entries + 1)`. For
@@ -426,7 +426,7 @@ class Course:
     """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
 
     Args:
-        bar: progress bar that shows the current step. Defaults to none.
+        bar: progress bar that shows the current step. None means none.
         clock: function that returns the time in seconds.
     """
 
@@ -561,18 +561,20 @@ def sample(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of a native mechanism, in parallel, directly into a numpy array.
+    """Draw outputs of a mechanism of dpcore's compiled core into a numpy array, in parallel.
 
     Use it for audits and experiments, not for releasing data. The last bits of floating-point
     outputs reveal the input, as in every textbook sampler. The generator is not cryptographic:
     anyone who learns the seed can remove the noise.
 
-    An audit uses the same samplers; there is no second implementation. The result depends only on
-    the seed, not on the number of threads or the CPU. At one seed, all noises read the same random
-    words. Samples that must be independent of each other need different seeds.
+    An audit draws with the same code; there is no second implementation. The result depends only on
+    the seed, not on the number of threads or the CPU. With the same seed, all kinds of noise use
+    the same stream of random bits. Samples that must be independent of each other need different
+    seeds.
 
     Args:
-        mech: a native mechanism, such as `dpcore.Laplace(1.0)` or a published system.
+        mech: a native mechanism, which the compiled core of dpcore draws: a noise such as
+            `dpcore.Laplace(1.0)`, or a system of `dpcore.published`.
         x: the input, shape `(dim,)` with dim at least 1, finite.
         size: number of outputs, at least 0.
         rng: None, an int in [0, 2**63) or a numpy Generator.
@@ -585,7 +587,8 @@ def sample(
         Outputs of shape `(size, dim)`; this is `out` if it was given.
 
     Raises:
-        TypeError: if an argument is of the wrong kind (a Python callable is called directly).
+        TypeError: if an argument is of the wrong kind. A Python function is also refused: call it
+            directly.
         ValueError: if a value, a shape or a layout is wrong.
         KeyboardInterrupt: on Ctrl-C; `out` is then only partly filled.
 

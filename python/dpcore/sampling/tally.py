@@ -154,8 +154,7 @@ class TallyRows:
         event: the event to count.
         name: name of the mechanism in error messages.
         watches: further counts.
-        origin: first trial of the audit, from which on rows are compared. Defaults to no
-            comparison.
+        origin: first trial of the audit, from which on rows are compared. None means no comparison.
         block: number of trials in a block.
     """
 

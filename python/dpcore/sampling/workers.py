@@ -165,7 +165,7 @@ class Processes(Threads):
         executor: executor that runs the tasks.
         count: number of processes.
         introduce: function of the draws that returns a digest of some outputs, by which a worker's
-            bits are compared. Defaults to no comparison.
+            bits are compared. None means no comparison.
     """
 
     travels = True

@@ -125,10 +125,11 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     counts, add_remove        1               1                1
     ========================  ==============  ===============  ==========
 
-    Simplex, OneHot and HistogramCounts (counts) with "replace" have sensitivity 0 at d = 1. A
-    Sphere in another norm has the values of the Ball of radius 1 in that norm. With
-    ``against="absent"``, a row of a ball is compared with an absent row, which adds zeros to a sum.
-    That distance is half of the value in the table.
+    At d = 1, three domains have sensitivity 0: Simplex, OneHot, and HistogramCounts (the counts in
+    the table) with "replace". The row Sphere is for the Sphere in the L2 norm. A Sphere in the L1
+    or Linf norm has the values of the Ball in that norm with C = 1. With ``against="absent"``, a
+    member of a ball is compared with the zero vector, because an absent record adds zeros to a sum.
+    The sensitivity is then half of the value in the table.
 
     Args:
         domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
@@ -345,7 +346,7 @@ def laplace_scale(
         transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
             object with such a method `range`), or a domain.
         dim: number of entries. May be left out for a domain, which has its own.
-        declared: a stated L1 sensitivity, which is checked against the true one. Defaults to no
+        declared: a stated L1 sensitivity, which is checked against the true one. None omits the
             check.
 
     Returns:

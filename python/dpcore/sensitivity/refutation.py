@@ -122,10 +122,13 @@ def refute(
 ) -> Refutation:
     """Search for a pair of neighbours that refutes a claimed sensitivity of f.
 
-    The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. It tries, in this order: the
-    pair that attains the sensitivity of the domain, extreme members of the domain, random pairs,
-    coordinate ascent, gradient ascent if f is a torch module, the optimisers of scipy, and a second
-    coordinate ascent from the best pair.
+    The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. It tries, in this order:
+
+    - the pair that attains the sensitivity of the domain;
+    - extreme members of the domain, and random pairs;
+    - coordinate ascent, and gradient ascent if f is a torch module;
+    - the optimisers of scipy;
+    - a second coordinate ascent from the best pair.
 
     Args:
         f: function without noise, of one input of the domain (shape `(dim,)` for vectors). It
@@ -135,14 +138,14 @@ def refute(
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
         domain: domain of the inputs: a set of this package, or any object with `dim`, `draw` and
             `contains`. Methods that move an input also need `clip`.
-        neighbour: relation of `dpcore.pairs` that defines the neighbours. Defaults to any two
-            members, and for `HistogramCounts` to members that differ in one record.
+        neighbour: relation of `dpcore.pairs` that defines the neighbours. None means that any two
+            members are neighbours, and for `HistogramCounts` members that differ in one record.
         rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, and treats each
             row separately. It is never inferred, because many functions accept rows but treat them
             differently.
         trials: total number of calls of f, at least 8. Each row counts as one call.
         rng: None, an int seed or a numpy Generator. The result depends only on it and on f.
-        methods: some of `SEARCH_METHODS`. Defaults to all methods that apply.
+        methods: some of `SEARCH_METHODS`. None means all methods that apply.
         stop_when_refuted: True to stop at the first pair that exceeds the claim. Defaults to False:
             the search looks for the worst pair within `trials`.
         catch: exception classes that f raises for inputs on which it is not defined, such as a
@@ -154,9 +157,12 @@ def refute(
 
     Raises:
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
-        ValueError: if an argument is out of range, f returns NaN, inf or arrays of different
-            shapes, two outputs on one input differ, or the domain contains no neighbours. Other
-            exceptions of f are passed on unchanged.
+        ValueError: for one of these reasons:
+            - an argument is out of range;
+            - f returns NaN, inf or arrays of different shapes, or two different outputs on one
+              input;
+            - the domain contains no neighbours.
+            Other exceptions of f are passed on unchanged.
         KeyboardInterrupt: on Ctrl-C before f was evaluated on a pair.
 
     Source:
@@ -334,10 +340,10 @@ def assert_sensitivity(
     """Raise an error if f changes by more than a bound on some pair of neighbours.
 
     First `refute` searches for the worst pair, then hypothesis tries simple pairs. A pair that
-    violates the bound is simplified: few entries that are not 0, and few digits. The simplest pair
-    is shown. If no pair is found, the bound is not proved. Inside a test with `@given`, only the
-    search runs, because hypothesis tests cannot be nested. Such a test can use the strategy
-    `pairs_of`.
+    violates the bound is simplified until it has few entries that are not 0, and few digits. The
+    simplest pair is shown. If no pair is found, the bound is not proved. Inside a test with
+    `@given`, only the search runs, because hypothesis tests cannot be nested. Such a test can use
+    the strategy `pairs_of`.
 
     Args:
         f: function of one input of the domain, as in `refute`.
@@ -353,8 +359,8 @@ def assert_sensitivity(
         catch: exception classes that f raises for inputs on which it is not defined.
 
     Raises:
-        SensitivityError: (an AssertionError) if a pair exceeds the bound by more than 1e-9
-            relative.
+        SensitivityError: if a pair exceeds the bound by more than 1e-9 relative. It is an
+            AssertionError.
         ImportError: if hypothesis is not installed.
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
         ValueError: if an argument is out of range, or f returns NaN, inf or arrays of different

@@ -122,7 +122,7 @@ class Inspection(Answer, Record):
         draws: number of outputs in each of the two main calls.
         seed: seed that repeats the inspection, if the mechanism draws from the given generator.
         false_alarm: upper bound on the probability that a layer without faults is flagged.
-        level: p-value at which one check is flagged: `false_alarm` over the number of checks.
+        level: p-value at which one check is flagged: `false_alarm` divided by the number of checks.
         checks: results of the checks.
 
     Raises:

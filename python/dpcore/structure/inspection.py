@@ -67,7 +67,7 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Check if noise is repeated after a fork, in parent and child or in two children.
+    """Check if noise is repeated after a process fork, in parent and child or in two children.
 
     `os.fork` copies the state of every generator in memory: generators of modules and the global
     generators of numpy and torch. Python's `random` module is seeded again in a child, but other
@@ -370,11 +370,11 @@ def inspect(
       torch modules. The other checks use the current mode of the object and do not change it.
 
     With m checks that have a p-value, each is flagged at ``false_alarm / m``. The overall false
-    alarm rate is at most `false_alarm` for layers with independent draws of noise that is
-    continuous or has few values, is symmetric about the clean vector, and has a tail no lighter
-    than a Gaussian one. A layer that passes is not proved private: use `dpcore.audit` to measure
-    its leakage. Outputs that are clamped after the noise depend on the input: inspect the layer
-    before its clamp.
+    alarm rate is at most `false_alarm` if the layer draws independent noise with these properties:
+    it is continuous or has few values, it is symmetric about the clean vector, and its tail is at
+    least as heavy as a Gaussian tail. A layer that passes is not proved private: use `dpcore.audit`
+    to measure its leakage. Outputs that are clamped after the noise depend on the input: inspect
+    the layer before its clamp.
 
     Args:
         mechanism: a native mechanism, a callable ``(x, size, rng) -> outputs``, or an object that
@@ -388,8 +388,8 @@ def inspect(
             input. By default, it is x itself if an output has the same number of entries; for
             native mechanisms, their clip and factor are included. False states that it is not
             known. Then the noise is compared only with itself. If x is not the median of the
-            outputs, for example after a clip, `grid` and `range` measure from a centre estimated
-            from the outputs: x cut off at a wall, or 0 at the input 0.
+            outputs, for example after a clip, `grid` and `range` measure from a centre that is
+            estimated from the outputs. This is x cut off at a wall, or 0 at the input 0.
         others: inputs to compare with. By default, 2 x, 0 and two shifts of x by ten times the
             noise are used. Inputs that the mechanism does not accept are left out.
         skip: names of checks to leave out.

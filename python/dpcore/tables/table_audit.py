@@ -73,9 +73,9 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         epsilon: the largest loss of a pair of neighbours, in nats. With distances, losses are
             divided by the distance. It is inf if a pair has an infinite loss, or a loss at
             distance 0.
-        witness: numbers of x, of x' and of an output that attain `epsilon`. Among equal ones the
-            first pair is taken, and its first output that attains the loss of x against x'. If the
-            mechanism states this output itself, its output is taken.
+        witness: numbers of the row x, the row x' and the column (the output) that attain `epsilon`.
+            If several do, it is the first pair with its first such output, unless the mechanism
+            itself states an output.
         labels: the mechanism's names of x, x' and the output; empty without names.
         loss: ln P(output|x) / P(output|x') of the witness, in nats.
         distance: distance from x to x' of the witness; 1 without distances.
@@ -88,7 +88,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         claim: the tested epsilon (per unit of distance), or None.
         own_claim: the mechanism's own claim, or None.
         excess: largest loss beyond claim times distance, in nats, or None without a claim.
-        excess_pair: numbers of x and x' of `excess`, or None without a claim.
+        excess_pair: numbers of the rows x and x' with this largest excess, or None without a claim.
         remarks: remarks for the reader.
         provenance: origin of the result (not compared).
         comparison: the table itself, for `delta` and `renyi`. It is None in a result that was read
@@ -268,14 +268,16 @@ def audit_table(
     directions. Therefore the result is computed; it is neither sampled nor estimated.
 
     Args:
-        table: probabilities, shape `(inputs, outputs)`. It may be anything that numpy reads as a
-            matrix; a matrix of fractions, decimals and whole numbers, which are compared exactly; a
-            sparse matrix of scipy; or an object with `shape` and `log_rows(start, stop)`, which
-            returns the natural logarithms of rows. Such an object may also have
-            `distance_rows(start, stop)`, which replaces `distances=None`; `claim`; `words` (or
-            `input_names`), one for each row; and `loss_rows(start, stop)`. This returns two arrays
-            of shape `(stop - start, inputs)`: the exact loss of each row against every row, and an
-            output that attains it. The losses are then not computed from the logarithms.
+        table: probabilities, shape `(inputs, outputs)`, in one of these forms:
+            - anything that numpy reads as a matrix;
+            - a matrix of fractions, decimals and whole numbers, which are compared exactly;
+            - a sparse matrix of scipy;
+            - an object with `shape` and `log_rows(start, stop)`, which returns the natural
+              logarithms of rows. The object may also have `claim`, `words` or `input_names` (one
+              for each row), and `distance_rows(start, stop)`, which is used without `distances`. It
+              may have `loss_rows(start, stop)`, which returns two arrays of shape `(stop - start,
+              inputs)`: the exact loss of each row against every row, and an output that attains
+              this loss. The losses are then not computed from the logarithms.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`:
             symmetric, finite and at least 0. None for ordinary neighbours.
         claim: the epsilon to test, per unit of distance if there are distances. Defaults to the
@@ -298,10 +300,13 @@ def audit_table(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if there are fewer than two rows; if a row has a negative or missing entry or
-            does not add up to 1 within 1e-9 (float32: 1e-5; exact numbers: exactly); if distances
-            are negative, not finite, not symmetric or of the wrong shape; if no two rows are
-            neighbours; if a value is out of range.
+        ValueError: for one of these reasons:
+            - there are fewer than two rows, or no two rows are neighbours;
+            - a row has a negative or missing entry;
+            - a row does not add up to 1 within 1e-9, within 1e-5 for float32, or exactly for exact
+              numbers;
+            - distances are negative, not finite, not symmetric or of the wrong shape;
+            - a value is out of range.
 
     Warns:
         AssumptionWarning: if a loss is infinite and a probability may have underflowed to zero.

@@ -492,7 +492,7 @@ class Vocabulary(Shown):
         Args:
             texts: a list of strings, or a `Corpus` (only its training part is read).
             unknown: as in the class.
-            min_count: smallest number of occurrences of a word.
+            min_count: a word is in the vocabulary only if it occurs at least so often.
             max_size: largest number of words, without the reserved names. None keeps all words.
             reserved: as in the class.
             ngrams: as in the class.
@@ -553,7 +553,7 @@ class Vocabulary(Shown):
         return codes
 
     def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
-        """Return the numbers of words and n-grams of a text, and the words that each covers.
+        """Return the numbers of the words and n-grams of a text, and the places that each covers.
 
         Args:
             text: a string.

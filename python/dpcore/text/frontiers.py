@@ -134,7 +134,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
 
     @property
     def floor(self) -> float:
-        """Share of the most frequent main label."""
+        """Share of the most frequent main label, which a guess without the texts reaches."""
         return self.cells[0].utility.floors[0].accuracy
 
     def of(self, dim: int) -> tuple[FrontierCell, ...]:
@@ -266,12 +266,14 @@ def frontier(
     their originals, and the certified epsilon.
 
     Args:
-        encoder: an encoder that `dpcore.torch.PrivateEncoder` accepts, without randomness; or a
-            rewriter, or a list or dictionary of rewriters. Rewriters are a `Rewriter`, a word
-            mechanism, an `ADePTModel`, a redaction policy without levels, and
-            `redaction.policy_mechanism(policy, level)`. A list or dictionary may also contain
-            functions, as `Rewriter` accepts them. Rewriters have their own claims, so `epsilons`,
-            `dims`, `directions`, `delta` and `noise` are not allowed with them.
+        encoder: an encoder without randomness that `dpcore.torch.PrivateEncoder` accepts; or a
+            rewriter; or a list or dictionary of rewriters. These objects are rewriters:
+            - a `Rewriter`, or (in a list or dictionary) a function as `Rewriter` accepts it;
+            - a word mechanism;
+            - an `ADePTModel`;
+            - a redaction policy without levels, or `redaction.policy_mechanism(policy, level)`.
+            Rewriters have their own claims, so `epsilons`, `dims`, `directions`, `delta` and
+            `noise` are not allowed with them.
         corpus: a `Corpus` with a split and labels.
         epsilons: claimed values of epsilon for any two texts, ascending, in (0, 1e300].
         dims: ascending numbers of dimensions. The last may be None, which keeps all dimensions of
@@ -309,10 +311,13 @@ def frontier(
         ModuleNotFoundError: if scikit-learn is missing, or torch is missing for encoders or public
             texts.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument does not apply to encoders, or to rewriters; epsilons or dims are
-            not ascending or out of range; the corpus lacks a part or a column; public texts are
-            also in the corpus; or the encoder is random, or the vector of a text depends on the
-            other texts of a batch.
+        ValueError: for one of these reasons:
+            - an argument does not apply to encoders, or not to rewriters;
+            - `epsilons` or `dims` are not ascending, or out of range;
+            - the corpus lacks a part of the split, or a column;
+            - public texts are also in the corpus;
+            - the encoder is random, or the vector of a text depends on the other texts of its
+              batch.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noise

@@ -80,7 +80,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Number of outputs linked to the true document, rounded if ties share an output."""
+        """Number of outputs linked to the true document: the sum of `shares`, rounded."""
         return round(float(self.shares.sum()))
 
     @property

@@ -115,8 +115,9 @@ def link(
     """Rank candidate documents for each output, and count how often the true one is first.
 
     The attacker knows the mechanism and all candidates, but not the noise. Equal candidates count
-    as one candidate, and tied candidates share an output. The methods are fixed before the outputs
-    are seen. If there are several methods, each is reported; the best method is not selected.
+    as one candidate. If k candidates tie for the first rank, the true one among them counts 1/k.
+    The methods are fixed before the outputs are seen. If there are several methods, each is
+    reported; the best method is not selected.
 
     Args:
         mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, the rewriter of such
@@ -124,14 +125,17 @@ def link(
             mechanism is not known.
         candidates: at least two texts.
         outputs: rewritten texts, some of which may be empty; or noisy vectors, shape `(n, d)`.
-        by: the method that ranks the candidates, or a list of methods. "likelihood" is the exact
-            law of the outputs: the table of a word mechanism, or the known noise if the noisy
-            vectors are the outputs. "encoding" is the L2 distance between clean vectors and the
-            noisy vector, or the vector of the rewritten text without noise. For word mechanisms it
-            is the sum over places of the distances of words. "words" is the number of common words,
-            divided by the mean number of words of the two texts. "places", "kept_places" and "bag"
-            are the methods of `redaction.link_redacted`. A function `(output, candidate) -> score`
-            returns a higher score for a likelier candidate.
+        by: the method that ranks the candidates, or a list of methods:
+            - "likelihood": the exact law of the outputs. It is the table of a word mechanism, or
+              the known noise if the noisy vectors are the outputs;
+            - "encoding": the L2 distance from the clean vector of a candidate to the noisy vector,
+              or to the vector of the rewritten text without noise. For word mechanisms it is the
+              sum over places of the distances of words;
+            - "words": the number of common words, divided by the mean number of words of the two
+              texts;
+            - "places", "kept_places" and "bag": the methods of `redaction.link_redacted`;
+            - a function `(output, candidate) -> score`, with a higher score for a likelier
+              candidate.
         truth: row of the true candidate of each output, or -1 if it is not a candidate. By default,
             output i belongs to candidate i.
         confidence: confidence of each interval.

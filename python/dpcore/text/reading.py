@@ -459,8 +459,8 @@ def read(
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line does not have the format or a cell is empty (the message names file
-            and line), or if a column is missing (the message lists the existing columns).
+        ValueError: if a line does not have the format, a cell is empty, or a column is missing. The
+            message names file and line, or lists the existing columns.
 
     Example:
         >>> import tempfile

@@ -184,7 +184,7 @@ class _DrawnSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
-    """Schedule that draws epsilon uniformly from [low, high], for training with unknown noise.
+    """Schedule that draws epsilon uniformly from [low, high], for noise of a level not yet known.
 
     Args:
         low: smallest epsilon, in (0, 1e300].

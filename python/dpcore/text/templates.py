@@ -197,13 +197,16 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
     """Generate a corpus of sentences from templates, for tests and for use without data.
 
     Args:
-        kind: kind of corpus. "topics": messages of two sentences with four topics as labels. The
-            attribute `parent` (0 or 1) is revealed by phrases. The topic and the phrase are each
-            wrong in 8 % of the texts, so a classifier cannot be much better than .92. "intents":
-            questions about a timetable with six intents as labels. The attributes are the slots
-            `destination` and `day` ("none" if not named). "repeats": a quarter of the texts repeat
-            another text, and four in ten of these have another label. The attributes are five
-            people, 1 if named.
+        kind: kind of corpus.
+            - "topics": messages of two sentences. The four topics are the labels. Phrases reveal
+              the attribute `parent` (0 or 1). The topic and the phrase are each wrong in 8 % of the
+              texts, so a classifier cannot be much better than .92.
+            - "intents": questions about a timetable. The six intents are the labels. The attributes
+              are the slots `destination` and `day`, with the value "none" if the text does not name
+              them.
+            - "repeats": a quarter of the texts repeat another text, and four in ten of these have
+              another label. There is an attribute for each of five people: 1 if the text names the
+              person.
         rows: number of texts, from 100 to 100,000,000.
         rng: None, an int or a Generator. The origin of the corpus states the seed.
 

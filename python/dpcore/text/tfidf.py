@@ -35,7 +35,7 @@ class TfidfSVD(Shown):
 
     Args:
         dim: number of dimensions of a vector, at least 1.
-        min_count: smallest number of training texts that contain a word.
+        min_count: a word is used only if at least so many training texts contain it.
         ngrams: 1 for words; n for all runs of 1 to n words.
         seed: seed of the randomised SVD.
 

@@ -354,8 +354,8 @@ class NoiseLayer(torch.nn.Module):
         sensitivity: largest distance of two inputs, in the norm of the noise.
         epsilon: epsilon to reach: ``scale = sensitivity / epsilon``.
         trainable: True to make `epsilon` a parameter, with this value at the start of training.
-        cap: largest epsilon that training can reach. Defaults to no limit; then no epsilon holds
-            in advance (`caution` states it).
+        cap: largest epsilon that training can reach. None means no limit. Then no epsilon holds in
+            advance, and `caution` states this.
 
     Raises:
         TypeError: if an argument has the wrong type, or both a scale and an epsilon are given.
@@ -478,7 +478,7 @@ class NoiseLayer(torch.nn.Module):
 
         Args:
             x: tensor of float64, float32, bfloat16 or float16, with rows along its last dimension.
-            generator: a `torch.Generator` on the device of x. Defaults to torch's default one.
+            generator: a `torch.Generator` on the device of x. None means torch's default generator.
 
         Returns:
             A tensor with the same shape, dtype and device. Gradients reach x and a learnt

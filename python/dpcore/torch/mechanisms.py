@@ -49,7 +49,7 @@ class EncoderMechanism:
         encoder: encoder from texts to vectors.
         noise: module that adds noise to rows, or None.
         name: name in reports.
-        claim: claimed epsilon. Defaults to no claim.
+        claim: claimed epsilon. None means no claim.
         delta: delta of the claim.
         probe: texts that share a batch with the texts of an audit.
         rounding: largest distance of two vectors, relative to their norm, that counts as rounding.
@@ -288,7 +288,7 @@ def mechanism(
             count 4,000 trials by default.
         noise: module that adds noise to rows of shape `(size, width)`, or None for an encoder
             that adds the noise itself.
-        device: device to which encoder and noise are first moved. Defaults to no move.
+        device: device to which encoder and noise are first moved. None moves nothing.
         probe: texts (or a dictionary with texts as keys) with which the encoder is tested. Defaults
             to built-in texts of 1 to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's

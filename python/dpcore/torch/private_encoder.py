@@ -57,10 +57,10 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     Args:
         rows: tensor of shape `(size, width)` with at least two rows.
         norm: "l1" or "l2".
-        progress: True to show a progress bar. Defaults to long work on a terminal or in a notebook.
+        progress: True to show a progress bar. None shows it for long work on a terminal or in a
+            notebook.
 
     Returns:
-        Two indices, the smaller one first.
         Two places, the smaller one first.
 
     Example:
@@ -101,11 +101,15 @@ class PrivateEncoder(Shown):
     float64 reveal the clean vector (Mironov, 2012). Tensors keep their dtype.
 
     Args:
-        encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
-            with "mean" (the default) or "cls"; a torch module or any function of a list of texts
-            that returns vectors, shape `(texts, width)`; a function of one text that returns one
-            vector; a feature-extraction pipeline of transformers, whose token vectors are averaged;
-            or a dictionary from texts to vectors. Modules must be in eval mode.
+        encoder: one of these; modules must be in eval mode:
+            - a SentenceTransformer;
+            - a pair `(model, tokenizer)` of transformers, or a triple with "mean" (the default) or
+              "cls" in addition;
+            - a torch module or any function of a list of texts that returns vectors, shape `(texts,
+              width)`;
+            - a function of one text that returns one vector;
+            - a feature-extraction pipeline of transformers, whose token vectors are averaged;
+            - a dictionary from texts to vectors.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
             `dpcore.sensitivity`), your own module with a method `range(dim)`, or a list of
             these in order. `Project` may be in a list, but not as the last transform:
@@ -129,12 +133,14 @@ class PrivateEncoder(Shown):
         errors: expected squared error of a vector under each noise that "best" compared, by name;
             empty if the noise was chosen otherwise.
         counted: number of texts encoded so far ("texts"), and of truncated texts ("cut").
-        worst: last pair that `worst_pair` returned, with its exact loss, or None before.
+        worst: last pair that `worst_pair` returned, with the exact loss of this pair. None before
+            the first call.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a value is out of range; if an encoder is in train mode or mixes its texts;
-            if the noise does not satisfy the claim (the message shows two vectors that prove it).
+        ValueError: if a value is out of range, or if an encoder is in train mode or mixes the texts
+            of a batch. Also if the noise does not satisfy the claim; the message shows two vectors
+            that prove it.
 
     Source:
         Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);
@@ -306,7 +312,7 @@ class PrivateEncoder(Shown):
 
         Args:
             texts: at least two different strings.
-            progress: True to show a progress bar. Defaults to long work on a terminal or in a
+            progress: True to show a progress bar. None shows it for long work on a terminal or in a
                 notebook.
 
         Returns:
@@ -339,9 +345,9 @@ class PrivateEncoder(Shown):
             texts: non-empty strings. Defaults to the probe texts.
 
         Returns:
-            Three numbers: the root mean square of an entry without noise, the root mean square of
-            the noise, and the share of signal in the energy (the sum of squares) of a noisy vector.
-            None if the law of the noise is unknown.
+            Three numbers, or None if the law of the noise is unknown. The first two are the root
+            mean squares of an entry without noise and of the noise. The third is the share of
+            signal in the energy (the sum of squares) of a noisy vector.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}

@@ -59,8 +59,8 @@ class Clip(_FittedTransform):
     Args:
         norm: "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
-        center: public rows, shape `(n, dim)`, whose mean is the centre; or a centre computed
-            from public rows, shape `(dim,)`. Defaults to the origin.
+        center: public rows, shape `(n, dim)`, whose mean is the centre; or a centre computed from
+            public rows, shape `(dim,)`. None means the origin.
         public_rows: number of public rows from which a centre of shape `(dim,)` was computed, or
             None if it is not known.
 

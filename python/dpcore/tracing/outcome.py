@@ -48,7 +48,8 @@ class TraceStep(Record, word="TraceStep"):
         loss: pure loss in nats.
         mu: mu of Gaussian noise.
         draws: number of values that the line drew.
-        meets: values to which the noise is added on x and x', and the place.
+        meets: the two values to which the noise is added, on x and on x', and their place in the
+            code.
     """
 
     place: str
@@ -67,7 +68,7 @@ class TraceStep(Record, word="TraceStep"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceFinding(Record, word="TraceFinding"):
-    """A fault that shows in a trace without a computed loss.
+    """A fault that `dpcore.trace` found, although it computed no loss for it.
 
     Attributes:
         kind: "data in a noisy value", "data in a law", "control flow", "no noise",
@@ -85,7 +86,7 @@ class TraceFinding(Record, word="TraceFinding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace(Result, word="dpcore.trace/1"):
-    """The loss of a function on one pair, line by line, made by `dpcore.trace`.
+    """Record of the loss of a function on one pair, line by line; created by `dpcore.trace`.
 
     The loss is computed for this pair under the printed assumptions. It is not certified, and it is
     an upper bound only if `covers` begins with "every noise".
@@ -98,14 +99,14 @@ class Trace(Result, word="dpcore.trace/1"):
             could be computed.
         mu: mu of Gaussian noise, 0 without Gaussian noise.
         steps: lines with a loss, of the draw with the largest loss.
-        findings: faults that show without a loss.
-        checked: number of plain runs on x' that gave the output of x.
+        findings: faults for which no loss was computed.
+        checked: number of ordinary runs on x', with the moved noise, that gave the output of x.
         draws: number of draws of the noise.
         covers: description of the noise that the loss covers.
         claim: the epsilon with which the loss is compared, or None.
         delta: delta of the claim.
         seed: seed that repeats the trace.
-        terms: combination of outputs without noise, as path, entry and coefficient.
+        terms: combination of outputs in which the noise cancels, as path, entry and coefficient.
         runs: number of calls of the function (not compared).
     """
 
@@ -134,7 +135,7 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def attack(self) -> Threshold:
-        """The attack on the combination of outputs without noise, for `dpcore.audit`.
+        """The attack on the combination of outputs in which the noise cancels, for `dpcore.audit`.
 
         Raises:
             AttributeError: if the trace found no such combination.

@@ -19,15 +19,18 @@ def primitive(
     value: int = 0,
     declared: float | None = None,
 ) -> Callable[[_Function], _Function]:
-    """Declare a noisy function as one step of a trace, with a formula for its loss.
+    """Declare a noisy function as one step of `dpcore.trace`, with a formula for its loss.
 
-    In a trace, its output on x' is the output on x. Outside of a trace the function is unchanged.
+    `dpcore.trace` runs code on x and on x'. In the run on x', the decorated function returns the
+    output that it had in the run on x, and the formula gives the loss. Without `dpcore.trace`, the
+    decorated function is unchanged.
 
     Args:
-        loss: function from the values on x and x' to the loss in nats, or to a pair of their
-            distance and the loss.
+        loss: function of two values, that of the argument on x and that on x'. It returns the loss
+            in nats, or the pair (distance of the two values, loss).
         value: position of the argument whose value the noise hides.
-        declared: largest distance for which the function is made. Defaults to any distance.
+        declared: largest distance of the two values for which the formula is meant. None allows any
+            distance.
 
     Returns:
         The decorator.

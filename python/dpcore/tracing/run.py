@@ -61,17 +61,17 @@ def trace(
 ) -> Trace:
     """Compute which line of a function loses how much privacy on one pair, from a few runs.
 
-    The noise is followed from its draw. It may come from the generator that the function receives,
-    from `numpy.random` or from `random`. The runs on x and x' use the same noise. A move is a
-    change of the noise on x' after which both runs give the same output. The loss is the cost of
-    the cheapest move, and a plain run checks this move. The loss is computed for this pair and is
-    not certified; `dpcore.audit` certifies a bound.
+    The noise is followed from the line that draws it to the output. It may come from the generator
+    that the function receives, from `numpy.random` or from `random`. The runs on x and x' use the
+    same noise. A move is a change of the noise on x' after which both runs give the same output.
+    The loss is the cost of the cheapest move, and an ordinary run of the function checks this move.
+    The loss is computed for this pair and is not certified; `dpcore.audit` certifies a bound.
 
     Args:
         f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or an
             object that `dpcore.audit` accepts.
         pair: two neighbouring inputs, `(x, x_prime)`. Each run receives a copy.
-        claim: the claimed epsilon, or a curve of `dpcore.claims`. Defaults to no claim.
+        claim: the claimed epsilon, or a curve of `dpcore.claims`. None means no claim.
         delta: delta of the claim, in [0, 1).
         draws: number of draws of the noise, from 1 to 1,000.
         rng: None, a seed, or a numpy Generator.

@@ -162,8 +162,8 @@ def audit_run(
             NaN, all equal or not one for each canary.
 
     Warns:
-        AssumptionWarning: before the training, if this number of guesses cannot refute the claim
-            even if all are correct, or if canaries equal each other or a record. After it, if the
+        AssumptionWarning: before the training, if the claim cannot be refuted even by correct
+            guesses only, or if canaries equal each other or a record. After the training, if the
             number of included canaries is implausible for fair coins.
 
     Source:
@@ -208,14 +208,14 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
     """Make the function `records -> losses` for `audit_run` from a causal model of transformers.
 
     The loss of a record is the mean of ``-ln P(token | tokens before it)``, from its second token
-    on. It is computed in eval mode, without gradients, with the weights of the model at the time of
-    the call. Every token counts: records are never truncated.
+    on. It is computed in eval mode, without gradients. The weights are those that the model has
+    when the returned function is called. Every token counts: records are never truncated.
 
     Args:
         model: a causal language model of the package transformers, such as `GPT2LMHeadModel`,
             possibly wrapped by Opacus.
-        tokenizer: tokenizer of the model, for records that are texts. Defaults to records of token
-            numbers.
+        tokenizer: tokenizer of the model, for records that are texts. None means that the records
+            are lists of token numbers.
         batch: number of records that go through the model at a time.
 
     Returns:
@@ -223,16 +223,18 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         an array or tensor; losses have shape `(n,)`.
 
     Raises:
-        TypeError: if the model has another type (masked, or with an encoder), or `tokenizer`
-            cannot be called; in the call, if a record does not hold token numbers.
-        ValueError: if `batch` is below 1; in the call, if a record has fewer than 2 tokens or more
-            than the model accepts.
+        TypeError: if the model is of another kind, such as a masked model or a model with an
+            encoder, or if `tokenizer` cannot be called. The returned function raises it for a
+            record that does not hold token numbers.
+        ValueError: if `batch` is below 1. The returned function raises it for a record with fewer
+            than 2 tokens, or with more than the model accepts.
 
     Source:
         Carlini et al. (2019), section 3: log-perplexity of a canary, here per token.
 
     Example:
-        The last line of a `fit` is ``return language_model_losses(model)``.
+        End the function `fit`, which you pass to `audit_run`, with the line ``return
+        language_model_losses(model)``.
 
         >>> language_model_losses("gpt2")
         Traceback (most recent call last):
@@ -435,7 +437,7 @@ def make_pool(
         processes: number of processes. Defaults to the number of cores.
         prepare: function without arguments, importable from a module, for example to load data or
             to make a model that `train` copies. Each process calls it once. This process calls it
-            too, because the audit tests the mechanism here. Defaults to no function.
+            too, because the audit tests the mechanism here. None means no function.
 
     Returns:
         The executor; close it with `with`.

@@ -72,7 +72,7 @@ _PILOT_STREAM_KEY: Final = 0x73746570
 
 @suggest_arguments
 class OpacusStep:
-    """The undivided noisy sum of clipped gradients in one step of Opacus.
+    """The noisy sum of clipped gradients in one step of Opacus, before division by the batch size.
 
     Per-sample gradients (for ghost clipping, their clipped sum) are computed once for a batch. Each
     draw clips and adds new noise with the methods of the optimizer itself, so a fault in a subclass
@@ -504,10 +504,10 @@ def audit_step(
     """Audit one noisy step of DP-SGD with the draws of the code itself.
 
     The step is the noisy sum of clipped gradients, before division by the batch size. The pair is
-    the batch with one record and the batch without it. If the noise has standard deviation
-    sigma * clip on each weight, and a record changes the sum by at most clip, one step without
-    sampling is GDP with mu = 1/sigma. This is the claim. A training of many steps with sampling may
-    satisfy a smaller claim, which this audit does not test.
+    the batch with one record and the batch without it. Suppose that the noise has standard
+    deviation sigma * clip on each weight, and that a record changes the sum by at most clip. Then
+    one step without sampling is GDP with mu = 1/sigma. This is the claim. A training of many steps
+    with sampling may satisfy a smaller claim, which this audit does not test.
 
     The audit reduces the sum to a small number of columns, chosen before any counting. The first
     column is the projection on the line between the clean sums, which is sufficient for isotropic
@@ -522,9 +522,9 @@ def audit_step(
             Otherwise a pilot's mean replaces it, and the report has no exact loss.
         records: batch of at least 2 records: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping,
-            the norm of the list of norms.
-        left_out: index of the record that x' does not contain. Defaults to the record that changes
+        clip: claimed largest Euclidean norm of what one record adds to the sum. For per-layer
+            clipping, the Euclidean norm of the vector of the clipping norms of the layers.
+        left_out: index of the record that x' does not contain. None means the record that changes
             the clean sum most.
         trials: counted draws per side; a further eighth, at least 1,024, chooses the event.
         rng: seed of all draws: None, a seed, or a numpy Generator.
@@ -536,10 +536,9 @@ def audit_step(
     Raises:
         ModuleNotFoundError: if an `OpacusStep` is made without opacus.
         TypeError: if an argument has the wrong type.
-        ValueError: if sigma or clip is not above 0; if there are fewer than 2 records; if sums are
-            not finite, change their shape or are equal for both batches; if the step or its
-            `clean` gives another sum for the same records and seed; if the step changes its
-            records in place.
+        ValueError: if sigma or clip is not above 0, or there are fewer than 2 records. If sums are
+            not finite, change their shape or are equal for both batches. If the step or its `clean`
+            gives another sum for the same records and seed, or changes the records in place.
 
     Source:
         Abadi et al. (2016), algorithm 1; Dong, Roth and Su (2022), theorem 2.7 (GDP of a Gaussian

@@ -85,7 +85,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: not used, because each package has one process at a time.
-        progress: True shows a progress bar. Defaults to a bar for long work on a terminal or in a
+        progress: True shows a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 
     Returns:

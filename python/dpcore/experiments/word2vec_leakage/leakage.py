@@ -52,8 +52,9 @@ def split_in_halves(
     """Split a corpus into two random halves, disjoint or with a common part.
 
     Texts with equal words count once, so disjoint halves have no text in common. Texts without a
-    word are left out. For a given seed, the first half is the same for every overlap. (Two
-    independent samples of 50 % have an overlap of a half.)
+    word are left out. For a given seed, the first half is the same for every overlap. For
+    comparison: two independent random samples of half of the texts have an overlap of one half on
+    average.
 
     Args:
         texts: a list of strings, or a `Corpus`, whose split is ignored.
@@ -118,7 +119,7 @@ def train_word2vec(
         seed: seed of the start, the negative words and the down-sampling, in [0, 2**32).
         dim: number of entries of a vector.
         window: largest number of words on each side that count as context.
-        min_count: smallest number of occurrences of a word with a vector.
+        min_count: a word gets a vector only if it occurs at least so often.
         epochs: number of passes over the texts.
         negative: number of negative words drawn for each positive word.
         tokenise: function from a text to its words.
@@ -234,7 +235,7 @@ def add_noise(
     scale: Literal["published", "sound"] = "published",
     rng: Rng = None,
 ) -> Embedding:
-    """Scale each vector of an embedding to [0, 1], and add Laplace noise.
+    """Rescale each vector of an embedding to [0, 1], and then add Laplace noise.
 
     ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry. With the published b =
     1/epsilon, each entry has loss epsilon, and a vector has dim times as much. The claim covers one
@@ -434,8 +435,8 @@ def attack_embedding(
     Args:
         victim: the `Embedding` that is attacked (`Embedding.of` converts vectors of gensim).
         attacker: the attacker's own `Embedding`, of the same dimension.
-        words: private words to search for. Defaults to all of the victim's words that are not
-            anchors. Words that the attacker lacks count as not found.
+        words: private words to search for. None means all words of the victim that are not anchors.
+            Words that the attacker lacks count as not found.
         anchors: words whose vectors the attacker knows in both embeddings; () omits the rotation.
         topn: numbers of nearest words that count, one number or several.
         centre: True to subtract from each vector the mean of its entries, which min-max scaling
@@ -451,9 +452,11 @@ def attack_embedding(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the dimensions differ, there are no common words, a word or an anchor is
-            unknown or given twice, a word is an anchor, `topn` is below 1 or above the attacker's
-            number of words, `drop` is not below the dimension, or a vector is zero.
+        ValueError: for one of these reasons:
+            - the dimensions differ, there are no common words, or a vector is zero;
+            - a word or an anchor is unknown or given twice, or a word is an anchor;
+            - `topn` is below 1 or above the attacker's number of words;
+            - `drop` is at or above the dimension.
 
     Source:
         A study of DPNR (Lyu, He and Li, 2020), which uses no anchors. Schoenemann (1966) for the

@@ -350,11 +350,17 @@ class Attacker(Shown):
     Args:
         estimator: object with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
             in scikit-learn. It is copied before fitting. y holds 0 and 1, or 0, 1, 2, ... for an
-            attribute of more than two values. For a number, the estimator is a regressor and y
-            holds floats.
-        transform: "raw", "centred", "row minimum subtracted", "norm-scaled", "call mean
-            subtracted", "row summaries", "rows, call and summaries", or a function of the rows, (n,
-            d) -> (n, d').
+            attribute of more than two values. If the attribute is a number, such as an age, the
+            estimator must be a regressor, and y holds floats.
+        transform: a function of the rows, (n, d) -> (n, d'), or one of these names:
+            - "raw", "centred", "row minimum subtracted", "norm-scaled": each row is transformed
+              alone;
+            - "call mean subtracted": the mean over all texts that one call of the encoder received
+              is subtracted from each row;
+            - "row summaries": norms, extremes, and shares of zeros and of equal entries of each
+              row;
+            - "rows, call and summaries": the columns of "raw", "call mean subtracted" and "row
+              summaries" together.
         name: name of the classifier in reports. None takes the name of its class.
 
     Raises:
@@ -398,7 +404,7 @@ class Attacker(Shown):
 
     @property
     def reads_call(self) -> bool:
-        """True if the score of a text depends on the other texts of its call."""
+        """True if the score of a text depends on the other texts of its call of the encoder."""
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
@@ -435,24 +441,28 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the default attackers for a number of training texts.
+    """Return the default attackers for the given number of training texts.
 
-    For an attribute with fewer than 50 values, there are four kinds. Logistic regression (on
-    robustly scaled columns) and the 15 nearest neighbours are each combined with the four
-    transforms of rows, and with columns minus their mean over the call. Logistic regression is also
-    applied to summaries of the rows. A network of 256 hidden units is applied to rows and to
-    centred rows. Boosted trees with 60 rounds are applied to rows, columns minus their mean, and
-    summaries together. For more than two values the trees use columns in 32 bins. For more than 8
-    values they use fewer rounds (15 rounds for 32 values or more), because each value needs a tree
-    per round.
+    The names of the transforms are those of `Attacker`. For an attribute with fewer than 50 values,
+    there are four kinds of attackers:
+
+    - logistic regression on robustly scaled columns, with "raw", "centred", "row minimum
+      subtracted", "norm-scaled", "call mean subtracted" and "row summaries";
+    - the 15 nearest neighbours, with the first five of these transforms;
+    - a network of 256 hidden units, with "raw" and "centred";
+    - boosted trees with 60 rounds, with "rows, call and summaries". For more than two values they
+      use columns in 32 bins. For more than 8 values they use fewer rounds (15 rounds for 32 values
+      or more), because each value needs a tree per round.
 
     For 50 values or more, the attackers are ridge classification, the 15 nearest neighbours and the
     nearest mean of a value. They take only a few seconds for 1,000 values; other attackers take far
-    longer. For a number, the attackers are ridge regression, nearest neighbours and trees.
+    longer. For an attribute that is a number, such as an age, the attackers are ridge regression,
+    nearest neighbours and trees.
 
     Args:
         rows: number of training texts.
-        values: number of values of the attribute, or None for a number.
+        values: number of values of the attribute, or None if the attribute is a number, such as an
+            age.
 
     Raises:
         ImportError: if scikit-learn is not installed.

@@ -519,7 +519,7 @@ class MainTask(Record, word="MainTask"):
             attackers, whichever is better on validation.
         accuracy: share of test texts with a correct prediction.
         majority: share of test texts that have the most frequent label of train.
-        gain: `accuracy` minus `majority`, on the same texts.
+        gain: `accuracy` minus `majority`, on the same test texts.
     """
 
     attacker: str

@@ -20,10 +20,11 @@ Bar = tuple[str, Measured, list[float]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Floor(Record, word="Floor"):
-    """Best inference without vectors; learned on train, evaluated on test.
+    """Best inference that does not use the vectors; learned on train, evaluated on test.
 
     Attributes:
-        name: "majority", or "majority given the main label"; for a number "median", ...
+        name: "majority", or "majority given the main label". If the attribute is a number:
+            "median", or "median given the main label".
         accuracy: accuracy of the most frequent values; NaN for a number.
         f1: F1 of the answers with the best F1 on train; NaN for a number.
         gain: measure of the attacker minus the measure of the floor, on the same texts. For

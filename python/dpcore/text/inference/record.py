@@ -95,14 +95,14 @@ class Inference(Result, word="dpcore.text.inference/4"):
             farthest above the floors on validation.
         outcome: figures, in a class of `outcomes` for each kind of attribute. Properties of the
             inference read these figures.
-        floors: inference without vectors, with p-values of `measure`.
+        floors: the best inferences that do not use the vectors, with p-values of `measure`.
         groups: figures of the test texts with each value of the attribute.
         main: prediction of the main label from the vectors, or None without main labels.
         certified: audit with a certified `epsilon_lower`, or the reason why no bound is certified.
         sizes: numbers of texts of train, valid and test that were used.
         left_out: number of unused texts for each reason.
         authors: number of groups (`Corpus.groups`), such as authors, among the test texts.
-            Permutations keep the texts of a group together. None without groups, or if the
+            Permutations keep the texts of a group together. None if there are no groups, or if the
             attribute differs within a group.
         encodings: number of encodings of the training texts, or None if vectors were passed.
         batches: result of the comparison of batches of texts, or None if vectors were passed.
@@ -215,7 +215,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def floors_left(self) -> tuple[str, ...]:
         """Names of the floors that are not beaten with significance, for the best measure.
 
-        The best measure leaves the fewest floors. In a tie it is `measure`, or else the first one.
+        The best measure leaves the fewest floors. If several measures tie, it is `measure`, or else
+        the first of them.
         """
         left = [self._list_left(self.floors)]
         left += [self._list_left(measure.floors) for measure in self.measures]

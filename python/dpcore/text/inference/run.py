@@ -218,8 +218,8 @@ def infer(
 
     Attackers are fitted on the training texts. The best attacker by a measure, and its threshold,
     are chosen on the validation texts. They are evaluated once on test texts, which do not occur in
-    the other parts. (If the best of many attackers were chosen on the test texts, its result would
-    be above chance far more often than its interval states.)
+    the other parts. If the best of many attackers were chosen on the test texts, the result would
+    be above chance far more often than the interval states.
 
     The attacker can call the encoder. If the encoder takes `rng`, each training text is encoded
     several times: regressions and trees learn from all encodings, and networks from a fresh
@@ -233,12 +233,15 @@ def infer(
     threshold. Each is tested once, at a third of the significance level.
 
     Args:
-        encode: encoder: a function list[str] -> array of shape (n, d); an object with such a method
-            `encode`; a function of one text that returns a vector; a feature-extraction pipeline
-            (the mean over its tokens); or a dictionary from texts to vectors. Whole numbers become
-            floats. If the encoder has an argument `rng`, it gets a separate generator at each call:
-            for train, valid, test, and each further encoding of train. Pass None together with
-            `vectors`.
+        encode: encoder, in one of these forms:
+            - a function list[str] -> array of shape (n, d), or an object with such a method
+              `encode`;
+            - a function of one text that returns a vector;
+            - a feature-extraction pipeline of transformers, whose token vectors are averaged;
+            - a dictionary from texts to vectors.
+            Whole numbers become floats. If the encoder has an argument `rng`, it gets a separate
+            generator at each call. There is a call for each of train, valid and test, and for each
+            further encoding of train. Pass None together with `vectors`.
         corpus: a `Corpus` with a split.
         attribute: name of an attribute; or a column with a value for each text; or several names of
             attributes with two values each. If an attribute has more than two values, such as
@@ -282,9 +285,11 @@ def infer(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the corpus lacks the attribute or a part; the attribute is constant in a
-            part; a part has no usable texts; or the encoder returns a wrong number of rows, rows of
-            changing width, or NaN, or the vector of a text depends on the other texts of a call.
+        ValueError: for one of these reasons:
+            - the corpus lacks the attribute, or a part of the split;
+            - a part has no usable texts, or the attribute is constant in it;
+            - the encoder returns a wrong number of rows, rows of changing width, or NaN;
+            - the vector of a text depends on the other texts of a call of the encoder.
         ImportError: if scikit-learn attackers are needed and scikit-learn is not installed.
 
     Source:

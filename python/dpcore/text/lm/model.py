@@ -298,8 +298,7 @@ class NextWordModel(FitPlan):
     def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
         """Draw texts word by word from the model, without "<unk>".
 
-        The model has no law for the first word and for the length of a text. Therefore these two
-        are taken from other texts.
+        The model has no law for the first word and the length of a text: other texts give both.
 
         Args:
             n: number of texts, at least 1.
@@ -505,8 +504,8 @@ def fit(
 
     A record is one text, cut after `length` words. The state of the LSTM is zero at the start of
     each text. Every word except the first is a target, and the end of the text is not a target. The
-    loss is the mean over the records of the mean loss over their targets. A record without targets
-    has loss 0. Masked words of redacted texts are inputs but not targets.
+    loss of a record is the mean loss over its targets, and training minimises its mean. A record
+    without targets has loss 0. Masked words of redacted texts are inputs but not targets.
 
     Plain training follows the source. Weights are drawn from U(-.1, .1). SGD has learning rate 20,
     gradients are clipped to norm .25, and batches have 20 texts. The rate is divided by 4 if the

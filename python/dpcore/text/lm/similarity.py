@@ -100,7 +100,7 @@ class Closeness(Record):
 
 @suggest_arguments
 def representation_distances(a: Any, b: Any) -> Distances:
-    """Compute the linear CKA, PWCCA and Procrustes distances of two arrays.
+    """Compute the linear CKA, PWCCA and Procrustes distances of two arrays of representations.
 
     Columns are centred, and each array is divided by its Frobenius norm. Let ``s`` be the singular
     values and ``u`` the left singular vectors of an array, and let ``|.|`` be the Frobenius norm.
@@ -125,8 +125,8 @@ def representation_distances(a: Any, b: Any) -> Distances:
 
     Raises:
         TypeError: if an array does not hold real numbers.
-        ValueError: if an array is not a matrix of finite numbers, has no more rows than columns, or
-            has only equal rows; or if the arrays have different numbers of rows.
+        ValueError: if an array is not a matrix of finite numbers, has at most as many rows as
+            columns, or has only equal rows. Also if the arrays have different numbers of rows.
 
     Source:
         Kornblith, Norouzi, Lee and Hinton (2019) (CKA); Morcos, Raghu and Bengio (2018) (PWCCA);
@@ -159,10 +159,11 @@ def representation_distances(a: Any, b: Any) -> Distances:
 
 @suggest_arguments
 def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closeness:
-    """Compute distances of two next-word models: of weights, hidden states and distributions.
+    """Compute the distances between the weights, states and next-word distributions of two models.
 
     Args:
-        a: a model. Its directions define the weights in PWCCA.
+        a: a model. Its canonical directions define the weights in PWCCA, the projection-weighted
+            canonical correlation analysis.
         b: a model with the same vocabulary as `a`.
         texts: held-out texts, which provide the contexts. None compares only the decoder weights.
 
@@ -171,9 +172,12 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the models have different words or a different order of words, read texts in
-            different ways, or do not have fewer hidden entries than words; if the rows of a decoder
-            are equal or not finite; or if there are too few contexts.
+        ValueError: for one of these reasons:
+            - the vocabularies have different words, or the same words in another order;
+            - the models read texts in different ways;
+            - a model has at least as many hidden entries as words;
+            - the rows of a decoder are equal or not finite;
+            - the texts have too few contexts.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5 (decoders of two models).

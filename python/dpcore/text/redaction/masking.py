@@ -152,7 +152,7 @@ def _check_levels(name: str, stated: Any, words: int) -> Levels:
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:
-    """Mask the words of texts whose levels are at most `level`.
+    """Mask, in each text, the words whose level is at most `level`.
 
     Args:
         texts: documents.
@@ -242,8 +242,8 @@ def redact(
     Args:
         texts: documents that are not empty.
         policy: a policy of this package, or any function `(documents, rng) -> levels`. It returns
-            an array for each document that has, for each word, the level from which the word is
-            masked. A level is in [0, 1], or inf for a word that is never masked.
+            an array for each document, with one level for each word. The word is masked from this
+            level on. A level is in [0, 1], or inf for a word that is never masked.
         level: share of words to mask, in [0, 1]. Use None for policies that always mask the same
             words: their levels are 0 and inf.
         style: "mask", "collapse" (one token for a run of masked words) or "drop" (no token).
@@ -254,8 +254,10 @@ def redact(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a text is empty, an argument is out of range, the policy is not fitted, its
-            levels do not match the texts, or `level` is missing for a policy that needs it.
+        ValueError: for one of these reasons:
+            - a text is empty, or an argument is out of range;
+            - the policy is not fitted, or its levels do not match the texts;
+            - `level` is None, but the policy needs a level.
 
     Warns:
         UserWarning: if the policy was fitted on some of these texts.
@@ -414,9 +416,9 @@ def policy_mechanism(
 ) -> PolicyMechanism:
     """Return a policy as a mechanism from a list of texts to masks of their words.
 
-    An audit of this mechanism shows that a policy fitted on private texts is itself a release: its
-    masks on *other* texts depend on each of them. Let the event read only the masks of the other
-    texts, because the masks of the changed text may differ in any case.
+    An audit of this mechanism shows that a policy fitted on private texts is itself a release: the
+    masks of one text depend on the *other* texts. Let the event read only the masks of the texts
+    that are equal in both inputs, because the masks of the changed text may differ in any case.
 
     Args:
         policy: a policy; with `safe` a policy that is not fitted yet.
@@ -434,9 +436,10 @@ def policy_mechanism(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `level` or `words` is out of range, `safe` is empty, `safe` is passed for a
-            policy without `fit`, or the policy needs a fit and is neither fitted nor used with
-            `safe`.
+        ValueError: for one of these reasons:
+            - `level` or `words` is out of range;
+            - `safe` is empty, or is passed for a policy without `fit`;
+            - the policy needs a fit, but it is not fitted, and `safe` is not passed.
 
     Source:
         Dwork and Roth (2014), definition 2.4: everything that depends on the data counts, also
@@ -481,15 +484,19 @@ def link_redacted(
         redacted: texts after redaction; they may be empty.
         truth: row of the original of each redacted text. By default, `redacted` has one text for
             each original, in the same order.
-        by: form of agreement. "places": the number of words agrees, and each kept word is at the
-            same place (for the style "mask"). "kept_places": each kept word is at the same place
-            from the start; the number of words is ignored. "bag": the kept words occur in the
-            original, counted with repetitions, at any place (for any style).
+        by: form of agreement:
+            - "places", for the style "mask": the number of words agrees, and each kept word is at
+              the same place;
+            - "kept_places": each kept word is at the same place from the start; the number of words
+              is ignored;
+            - "bag", for any style: the kept words occur in the original at any place, counted with
+              repetitions.
         confidence: confidence of the interval.
 
     Returns:
-        The number of correct links, with an interval and a floor. `words` is the rounded mean
-        number of kept words.
+        The number of correct links, with an interval and the floor: the share of correct links of
+        an attacker who always names the most frequent original. `words` is the rounded mean number
+        of kept words.
 
     Raises:
         TypeError: if an argument is of the wrong kind.

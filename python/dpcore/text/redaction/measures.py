@@ -66,7 +66,8 @@ class Study:
         rows: position of each text in its original set, shape (n,).
         truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
         labels: labels of the texts of the safe set, in their order, or None.
-        public: public texts on which features are fitted, or None for the policy's part.
+        public: public texts on which features are fitted. None fits features on the texts that fit
+            the policies.
         encode: encoder of the user, or None.
         attackers: attackers on vectors of the user, each an estimator, an `Attacker` or "usual".
         text_attackers: attackers on texts of the user.

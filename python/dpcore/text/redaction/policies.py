@@ -121,9 +121,10 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
     """Policy that masks first the words that best distinguish a sensitive set from a safe set.
 
     `fit` fits a logistic regression (inverse penalty 10) on TF-IDF weights of the `words_of` that
-    occur in two texts or more. The rank of a word is the largest absolute coefficient of its parts.
-    A word without a known part is masked last. A fitted policy discloses information about its
-    texts; see `policy_mechanism`.
+    occur in two texts or more. A word between blanks can consist of several `words_of`, such as
+    "well-known". Its rank is the largest of their absolute coefficients. A word without any known
+    `words_of` is masked last. A fitted policy discloses information about its texts; see
+    `policy_mechanism`.
 
     Args:
         per_document: True masks the share p of each document. False determines the highest-ranked
@@ -366,9 +367,11 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
     A word is masked if it overlaps a span.
 
     Args:
-        function: a function `text -> [(start, end)]` that returns character positions, with the end
-            excluded, of spans that do not overlap; or a spaCy `Language`, whose entities are
-            masked; or a presidio `AnalyzerEngine`, whose results may overlap.
+        function: one of these:
+            - a function `text -> [(start, end)]`. It returns character positions, with the end
+              excluded, and its spans do not overlap;
+            - a spaCy `Language`, whose entities are masked;
+            - a presidio `AnalyzerEngine`, whose results may overlap.
         language: language of the texts, for `AnalyzerEngine`.
 
     Raises:

@@ -33,7 +33,7 @@ _NOTES: Final = (
 class SpanScore(Record, word="SpanScore"):
     """Numbers of predicted and true spans of one entity type.
 
-    A share is NaN if its denominator is 0.
+    Precision, recall and F1, which are properties, are NaN if they would divide by 0.
 
     Args:
         type: entity type.

@@ -95,8 +95,8 @@ class SweepPoint(Record, word="SweepPoint"):
         epsilon: three values of epsilon at the sweep's delta. They compare two corpora and are not
             a guarantee for a record.
         attack: the attack on the set, with intervals and floors.
-        linkages: linkage of the test documents to all originals, by length and places for the style
-            "mask", and by the bag of kept words.
+        linkages: linkage of the test documents to all originals by two methods: by the bag of kept
+            words, and for the style "mask" also by length and places.
         empty: number of documents without remaining words, which the style "drop" can produce.
         documents: test documents for which the attack infers the correct set, the surest first.
             They are not written to files and not compared.
@@ -161,7 +161,8 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         repeated: number of texts that were left out because they repeat an earlier text.
         rows: numbers of texts of each set in the divergence estimates.
         tested: number of texts that test the attacks in each split.
-        public: number of public texts on which features are fitted, or None for the policy's part.
+        public: number of public texts on which features are fitted. None if features are fitted on
+            the texts that fit the policies.
         style: style of the masks.
         delta: delta of `SweepPoint.epsilon`.
         confidence: confidence of each interval and of each certificate separately.
@@ -291,9 +292,9 @@ def sweep(
 
     Each split has four parts without common texts: 40 % of each set fit the policies, 24 % fit the
     attackers, 6 % choose attackers, and 30 % test them. TF-IDF weights and 50 directions are fitted
-    on redacted public texts, or on the policy's part without public texts. Divergences are computed
-    from all other parts, from the same rows at every level; their estimates grow with the number of
-    rows.
+    on redacted public texts. Without public texts, they are fitted on the texts that fit the
+    policies. Divergences are computed from the other three parts, and from the same rows at every
+    level, because the estimates grow with the number of rows.
 
     Args:
         sensitive: texts of the sensitive set, at least 40 different texts.
@@ -311,11 +312,11 @@ def sweep(
         nulls: smallest number of permutations of the labels, over all splits.
         style: style of the masks, as in `redact`.
         attackers: additional attackers. The default attackers are logistic regressions on words, on
-            n-grams with masks and their places, and on vectors. An attacker on texts has
-            `fit(texts, truth)` (truth is 1 for the sensitive set and 0 for the safe set) and
-            `scores(texts)` (a number for each text, higher for the sensitive set). Attackers on
-            vectors are as in `infer`, or "usual" for its usual attackers. A list may combine these.
-            Each attacker is copied before fitting.
+            n-grams with masks and their places, and on vectors. An attacker on texts has two
+            methods. `fit(texts, truth)` gets the truth 1 for the sensitive set and 0 for the safe
+            set. `scores(texts)` returns a number for each text, higher for the sensitive set.
+            Attackers on vectors are as in `infer`, or "usual" for its usual attackers. A list may
+            combine these. Each attacker is copied before fitting.
         confidence: confidence of each interval and of each certificate separately.
         rng: None, an int seed or a numpy Generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
@@ -326,9 +327,11 @@ def sweep(
     Raises:
         ModuleNotFoundError: if scikit-learn is missing.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a set is too small, has empty texts or shares texts with the other set;
-            levels are out of range or not ascending; labels do not match the texts; or a policy or
-            an encoder fails.
+        ValueError: for one of these reasons:
+            - a set is too small, has empty texts, or shares texts with the other set;
+            - levels are out of range or not ascending;
+            - labels do not match the texts;
+            - a policy or an encoder fails.
 
     Warns:
         UserWarning: if a policy was fitted before on some of the texts.

@@ -303,7 +303,7 @@ class ADePTModel(TextSystem):
         clip: norm C at which vectors are clipped.
         longest: largest number of words of a text that are read and written. Longer texts are cut
             and counted.
-        min_count: smallest number of occurrences of a known word in the training texts.
+        min_count: a word is known only if it occurs at least so often in the training texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.

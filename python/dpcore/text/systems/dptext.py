@@ -379,7 +379,7 @@ class DPTextModel(TextSystem, Labelling):
         dim: number of entries of a vector, at least 2; even for "lstm".
         words: for "bag", the number of words that the decoder knows (None means 2,000); for "lstm",
             the largest number of words of a text that are read (None means 20).
-        min_count: smallest number of occurrences of a known word in the training texts.
+        min_count: a word is known only if it occurs at least so often in the training texts.
         clip: L1 norm C at which vectors are clipped.
 
     Attributes:

@@ -34,7 +34,7 @@ _CANCELLATION_SHARE: Final = 1e-6
 
 @suggest_arguments
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
-    r"""Read words and their vectors from a JavaScript file with one word per line.
+    r"""Read a JavaScript file of word vectors, with one word per line.
 
     Args:
         path: a file such as wordvecs1000.js. Its first line is `var NAME={` and its last line is
@@ -209,9 +209,9 @@ class Embedding(Record):
         r"""Read the vectors of words from a file.
 
         Args:
-            path: a text file of GloVe (a word and its numbers per line) or of word2vec (the same
-                after a first line that states how many words and entries there are), or a `.js`
-                file as in `word_vectors`.
+            path: a text file of GloVe, with a word and its numbers in each line; or a text file of
+                word2vec, whose first line also states the numbers of words and of entries; or a
+                `.js` file as in `word_vectors`.
             limit: largest number of words to read from the start of the file, or None for all.
             normalise: True divides each vector by its Euclidean length.
 

@@ -582,8 +582,8 @@ class Linkage(Record, word="Linkage"):
 
     Args:
         right: number of outputs linked to their own original, or to an original with the same
-            words. Tied originals share an output. The shares are added and rounded; the interval
-            does not cover this rounding.
+            words. If k originals are equally likely, the correct one among them counts 1/k. The
+            number is the rounded sum; the interval does not cover this rounding.
         texts: number of outputs.
         words: number of words of each text that were compared.
         floor: share of correct links of an attacker who always names the most frequent original.
@@ -644,9 +644,10 @@ def link(
 
     The attacker knows the mechanism, all originals, and one output. If the mechanism has a table,
     the attacker ranks the originals by likelihood, and no attacker can do better. Otherwise the
-    attacker ranks them by the sum of the distances between words at the same place. All texts are
-    cut to the length of the shortest text, because their lengths would reveal them. Tied originals
-    share an output, and the sum is rounded.
+    attacker ranks the originals by the sum of the distances between the words at the same place of
+    the output and of the original. All texts are cut to the length of the shortest text, because
+    different lengths would identify the originals. If k originals are equally likely, the correct
+    one among them counts 1/k. The number of correct links is the rounded sum.
 
     Args:
         mechanism: a word mechanism of this package.
@@ -657,7 +658,8 @@ def link(
         confidence: confidence of the interval.
 
     Returns:
-        The number of correct links, with its interval and the floor.
+        The number of correct links, with a confidence interval and the floor: the share of correct
+        links of an attacker who always names the most frequent original.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
