@@ -275,7 +275,6 @@ def _clip_and_add(x: Any, size: int, rng: Any) -> Any:
     return _privatize(_make_gaussian)()(float(total), size, rng)
 
 
-_JAX_PAGE: Final = "https://github.com/google-deepmind/jax_privacy"
 _PLAN: Final = "experimental/execution_plan.py:82: the event of a plan is called verified"
 
 _JAX: Final = (
@@ -314,7 +313,7 @@ _JAX: Final = (
     _jax(name="BandMFExecutionPlanConfig(strategy=[.5], column_normalize=True, noise_multiplier=1)",
          build=_privatize(partial(_make_banded, strategy=np.array([0.5]), column_normalize=True)),
          pair=_STREAM, stated=_PLAN, relation="an example with one gradient of norm 1 is added",
-         true_loss=_gaussian_epsilon(2.0, 0.05), disclosure=f"{_JAX_PAGE}/pull/310",
+         true_loss=_gaussian_epsilon(2.0, 0.05),
          cause="the noise is scaled by the norm of the strategy, although its columns are "
          "normalised to 1 (experimental/execution_plan.py:385)"),
     _jax(name="BandMFExecutionPlanConfig(epsilon=1, delta=.05, sampling_prob=.5), one step",
@@ -482,7 +481,7 @@ _OPACUS: Final = (
             build=lambda: _add_secure_noise, pair=([0.0], [0.0, 1 / 3]),
             stated="optimizers/optimizer.py:122: secure against floating-point attacks",
             attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
-            disclosure="https://github.com/meta-pytorch/opacus/issues/731",
+            disclosure="https://github.com/meta-pytorch/opacus/issues/616",
             cause="the noise is drawn in single precision, so that the last bits of the sum are "
             "those of the gradient (optimizers/optimizer.py:153)"),
 )  # fmt: skip
