@@ -110,7 +110,7 @@ def test_a_device_and_data_that_are_not_there(name, tmp_path):
     taken = inspect.signature(get(name).Config).parameters
     for field, value, error, said in (
         ("device", "nowhere", ValueError, "^device must be one of this machine"),
-        ("data", tmp_path, FileNotFoundError, "README of the data"),
+        ("data", tmp_path, FileNotFoundError, "README of the data|records or environments"),
     ):
         if field in taken:
             module = get_possible(name)

@@ -113,7 +113,7 @@ def test_authors_that_train_lacks_are_counted_and_wrong():
     result = infer(None, none, "author", vectors=rows, attackers=MEANS, rng=1)
     assert result.ranking.unknown_texts == result.sizes[2] == 50
     assert dict(result.lines())["verdict"].startswith(
-        "no evidence of privacy, for train lacks every value of the test texts, so that none can be"
+        "no evidence of privacy, because no value of the test texts occurs in train, so the"
     )
 
 
@@ -196,8 +196,8 @@ def test_vectors_without_the_main_task_are_no_evidence_of_privacy():
     noise = rng.normal(size=(1200, 6))
     nothing = main_task_of(noise, labels, secret)
     assert dict(nothing.lines())["verdict"].startswith(
-        "no evidence of privacy, for the vectors were not shown to carry the main label either; "
-        "not shown to be above the floor: majority"
+        "no evidence of privacy, because the vectors were not shown to carry the main label "
+        "either; not shown to be above the floor: majority"
     )
     assert (nothing.main.at_floor, nothing.main_at_floor) == (True, True)
     assert nothing.to_dict()["derived"]["main_at_floor"] is True

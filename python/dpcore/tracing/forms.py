@@ -606,10 +606,8 @@ def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **othe
         for part in (noisy._ids, noisy._weights)
     )
     result = noisy._renew(value, plain, ids, weights)
-    if keepdims:
-        shape = [1 if place in axes else length for place, length in enumerate(noisy.shape)]
-        return result.reshape(shape)
-    return result
+    shape = [1 if place in axes else length for place, length in enumerate(noisy.shape)]
+    return result.reshape(shape) if keepdims else result
 
 
 def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
@@ -629,14 +627,13 @@ def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
         rows = _list_rows(noisy, axis)
-        places = [int(find_extreme(rows[number], name)) for number in range(len(rows._value))]
+        places = [find_extreme(rows[number], name) for number in range(len(rows._value))]
         return np.array(places, np.intp).reshape(np.delete(noisy.shape, axis))
-    flat = noisy._rearrange(np.ravel)
+    flat, sign = noisy._rearrange(np.ravel), 1 if name == "argmax" else -1
     place = int(getattr(np, name)(flat._value))
-    sign = 1 if name == "argmax" else -1
-    if flat._ids.shape[0] == 0:
-        return np.intp(place)
-    return np.intp(flat._run.record_use(name, flat, place, sign))
+    if flat._ids.shape[0]:
+        place = flat._run.record_use(name, flat, place, sign)
+    return np.intp(place)
 
 
 def _list_rows(noisy: Any, axis: int) -> Any:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import choice, invalid
+from ...errors import about, choice, invalid
 from ...report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
@@ -92,6 +92,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         The result: the rows counted in this run, and the rows of the records.
 
     Raises:
+        FileNotFoundError: if `data` has neither records nor environments.
         KeyboardInterrupt: on Ctrl-C before the first package is finished.
 
     Example:
@@ -99,6 +100,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> {row.package for row in result.rows}
         {'numpy'}
     """
+    folders = [config.folder / name for name in ("records", "environments")]
+    if config.data is not None and not any(folder.is_dir() for folder in folders):
+        text = f"data must be a folder with records or environments, got {str(config.folder)!r}"
+        raise about(FileNotFoundError(text), "data")
     environments = config.folder / "environments"
     place = environments if environments.is_dir() else None
     work = partial(

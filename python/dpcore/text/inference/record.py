@@ -388,9 +388,9 @@ def _describe_verdict(inference: Inference) -> str:
         reasons.append(
             "no value of the test texts occurs in train, so the attacker cannot name any of them"
         )
-    return (
-        f"no evidence of privacy, for {' and '.join(reasons)}; {sentence}" if reasons else sentence
-    )
+    if not reasons:
+        return sentence
+    return f"no evidence of privacy, because {' and '.join(reasons)}; {sentence}"
 
 
 def _describe_privacy(inference: Inference) -> str:
