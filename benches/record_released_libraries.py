@@ -79,7 +79,8 @@ def make_page(rows: Sequence[Row], today: datetime.date) -> str:
         f"on {dates[0]}." if dates[:1] == dates[-1:] else f"from {dates[0]} to {dates[-1]}.",
         f"This page was built on {today.isoformat()}.",
         "",
-        f"It has {len(rows)} rows of {len(packages)} packages: {counts}.",
+        f"The experiment has {len(rows)} rows of {len(packages)} packages, one for each call.",
+        f"Verdicts of the named rows: {counts}.",
         f"Of these rows, {hidden} are being reported: their authors are informed before they are "
         "named."
         if hidden
@@ -121,9 +122,9 @@ def _describe(row: Row) -> str:
     hits = " and ".join(f"{k:,}" for k in row.hits)
     parts = [
         f"**{row.package} {row.version}, `{row.name}`**: {row.verdict}.",
-        f"Claim: {_format_claim(row)} for {row.relation} ({row.stated}).",
+        f"Claim: {_format_claim(row)} ({row.stated}). Neighbours: {row.relation}.",
         f"Refuted on this pair: `{row.pair}`.{loss} Event: {row.event}; {hits} of {row.trials:,}",
-        f"outputs. Counted on {row.date}.",
+        f"outputs on x and on x'. Counted on {row.date}.",
         f"Reason: {row.cause}." if row.cause else "",
         f"Report: <{row.disclosure}>." if row.disclosure.startswith("https://") else "",
         f"Mended in version {row.fixed}." if row.fixed else "",
