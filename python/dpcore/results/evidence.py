@@ -585,7 +585,8 @@ class Evidence(Result):
         confidence: probability that the bound holds.
         seed: seed that repeats the audit, together with `block`.
         block: number of trials in a block.
-        route: "integer", "sampled", "callable" or "timed".
+        route: how outputs were made: "integer" or "sampled" (by Rust), "callable" (by the function)
+            or "timed" (by timed calls).
         ranges: counted trials, as `(start, stop)` pairs.
         end: planned end of the run. After early stop or Ctrl-C the ranges end earlier. The planned
             end is needed to repeat the last block of a callable.
@@ -599,8 +600,8 @@ class Evidence(Result):
             anytime bound.
         pooled: counts by group of coordinates, if the event pools them; otherwise empty.
         floating_point: finding about the rounding of the outputs, or None.
-        floats: True if that finding counts towards the verdict.
-        curve: counts of the event's score at thresholds of the pilot, or None.
+        floats: True if `floating_point` counts towards the verdict.
+        curve: counts at further thresholds of the score whose threshold is the event, or None.
         slices: slices of an audit with early stop; otherwise empty.
         checks: facts that contradict the independence of the draws. If `checks` is not empty, no
             bound holds.
@@ -615,8 +616,8 @@ class Evidence(Result):
             attacks knew these vectors.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
             declares and not certified. None if the mechanism declares no noise.
-        read: part of the pilot's outputs that was read before the event was chosen, or None if the
-            attack does not state it (not compared).
+        read: the share of the pilot's outputs that the attack read before it chose the event, or
+            None if the attack does not state it (ignored by ==).
         inside: up to five distinct outputs inside the event, from 4,096 pilot outputs per side (not
             compared). Empty with `source=False`, and for real numbers that do not repeat.
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot, or None for
