@@ -93,13 +93,19 @@ def make_page(rows: Sequence[Row], today: datetime.date) -> str:
         "```",
         "",
         "The command audits the packages that are installed and shows where a verdict differs from",
-        "the record. Another version of a package is another row.",
+        "the record. Another version of a package is another row. It prints the same columns, and",
+        "its JSON also has the relation, the pair and the place where a claim is stated.",
+        "",
+        "*Draws* are those on each of the two inputs. *Certified* is a lower bound on epsilon at",
+        "95 % confidence, and *rounding* is the bound of an event that reads the last bits.",
+        "[`dpcore.trace`](../howto/which-line-leaks.md) computes the loss of the lines that it can",
+        "follow. This loss is not certified, and the page shows it only if it is within the claim.",
     ]
     named = [row for row in public if row.verdict not in ("not refuted", "failed")]
     if named:
         lines += ["", "## Refuted on these pairs", ""]
         for row in named:
-            lines += [f"- {_describe(row)}"]
+            lines += [f"- {_describe_row(row)}"]
     failed = [row for row in public if row.failure]
     if failed:
         lines += ["", "## Rows that failed", ""]
@@ -111,13 +117,16 @@ def make_page(rows: Sequence[Row], today: datetime.date) -> str:
             continue
         version = ", ".join(sorted({row.version for row in own}))
         lines += [f"### {package} {version}", ""]
-        lines += ["| mechanism | claim | certified | share | verdict | µs per draw |"]
-        lines += ["| --- | ---: | ---: | ---: | --- | ---: |"]
+        lines += [
+            "| mechanism | claim | certified | share | verdict | draws | µs per draw | rounding "
+            "| event | trace |",
+            "| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | --- |",
+        ]
         lines += [_format_row(row) for row in own] + [""]
     return "\n".join(line for line in lines).rstrip("\n") + "\n"
 
 
-def _describe(row: Row) -> str:
+def _describe_row(row: Row) -> str:
     loss = "" if row.true_loss is None else f" True loss: {format_epsilon(row.true_loss)}."
     hits = " and ".join(f"{k:,}" for k in row.hits)
     parts = [
@@ -141,9 +150,18 @@ def _format_row(row: Row) -> str:
     share = "" if row.share is None else f"{100 * row.share:.0f} %"
     certified = "" if row.certified is None else format_epsilon(row.certified)
     seconds = "" if row.draw_seconds is None else f"{1e6 * row.draw_seconds:.3g}"
-    name = row.name.replace("|", "\\|")
-    cells = (f"`{name}`", _format_claim(row), certified, share, row.verdict, seconds)
-    return f"| {' | '.join(cells)} |"
+    rounding = "" if row.rounding is None else format_epsilon(row.rounding)
+    trials = f"{row.trials:,}" if row.trials else ""
+    trace = ""
+    # A fault that only a trace shows is under the same embargo as a violation.
+    if row.traced_loss is not None and row.traced.startswith("within"):
+        place = f" at {row.traced_line}" if row.traced_line else ""
+        trace = f"{format_epsilon(row.traced_loss)}{place}"
+    cells = (
+        f"`{row.name}`", _format_claim(row), certified, share, row.verdict, trials, seconds,
+        rounding, row.event, trace,
+    )  # fmt: skip
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def main() -> None:

@@ -179,6 +179,7 @@ def test_a_function_states_its_epsilon_or_its_default():
     adapter = EpsilonFunction(noisy_sum, {"epsilon": 2.0, "delta": 1e-6})
     assert adapter.stated == (2.0, 1e-6)
     assert EpsilonFunction(sum).stated is None
+    assert EpsilonFunction(noisy_sum, {"epsilon": np.float32(2.0)}).stated == (2.0, 0.0)
     report = dpcore.audit(EpsilonFunction(noisy_sum), ([0.0], [1.0]), trials=TRIALS, rng=1)
     assert (report.claim, report.verdict) == (0.5, "not refuted by this attack")
 
@@ -230,6 +231,20 @@ def test_messages_name_the_argument():
         (lambda: FittedModel(Model(), ["names_"])((np.ones(4), np.ones(4)), 2, DRAW),
          "attributes", "numeric attributes of Model"),
     ])  # fmt: skip
+    client = types.SimpleNamespace(privatise=abs, epsilon=1.0)
+    check_messages(ValueError, [
+        (lambda: LocalClient(types.SimpleNamespace(privatise=abs, epsilon=math.nan)).stated,
+         "epsilon of SimpleNamespace", "got nan"),
+        (lambda: LocalClient(types.SimpleNamespace(privatise=abs, epsilon=-1.0)).stated,
+         "epsilon of SimpleNamespace", "at least 0"),
+        (lambda: EpsilonFunction(abs, {"epsilon": 1.0, "delta": 1.0}).stated, "", "below 1"),
+        (lambda: EpsilonFunction(max).stated, "function", "with a signature"),
+        (lambda: LocalClient(client, [1]).default_pair(), "", "2 to 45 values"),
+    ])  # fmt: skip
     check_messages(TypeError, [
+        (lambda: EpsilonFunction(abs, {"epsilon": "1"}).stated, "", "got '1'"),
+        (lambda: LocalClient(types.SimpleNamespace(privatise=abs, d="4")).default_pair(), "",
+         "got '4'"),
+        (lambda: SQLQuery(abs, 3), "query", "got 3"),
         (lambda: FittedModel(Model())(1.0, 2, DRAW), "x", "the tuple of arguments of fit"),
     ])  # fmt: skip

@@ -91,11 +91,30 @@ def test_other_outputs_are_refused(rows, error, message):
         hash_score(hash_to_bucket, (1, 2))(np.array(rows))
 
 
+def test_one_rounded_seed_among_objects_is_refused():
+    def client(x, size, rng):
+        rows = draw_hashes(x, size, rng).astype(object)
+        rows[0, 1] = 2.0**60
+        return rows
+
+    attack = Threshold(score=hash_score(hash_to_bucket, (1, 2)))
+    with pytest.raises(ValueError, match=r"whole numbers, and below 2.53"):
+        dpcore.audit(client, (1, 2), attack=attack, trials=1_000, claim=LOSS, rng=1)
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(TypeError, match=r"^hash must be a function"):
         hash_score(4, (1, 2))
-    with pytest.raises(ValueError, match=r"^inputs must be the two inputs"):
-        hash_score(hash_to_bucket, (1, 2, 3))
+    for inputs in ((1, 2, 3), "ab"):
+        with pytest.raises(ValueError, match=r"^inputs must be the two inputs"):
+            hash_score(hash_to_bucket, inputs)
+
+
+@pytest.mark.parametrize("answer", ["1", 1.0, None, np.array([1, 1])])
+def test_a_hash_that_is_no_whole_number_is_refused(answer):
+    """It would equal no value, so that the audit would see nothing."""
+    with pytest.raises(TypeError, match=r"^hash must be a function that returns a whole number"):
+        hash_score(lambda item, seed: answer, (1, 2))(np.array([[1, 2]]))
 
 
 @pytest.mark.parametrize(

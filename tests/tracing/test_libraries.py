@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 
 import numpy as np
@@ -429,6 +430,31 @@ def test_a_chain_of_opendp_passes():
     assert (report.outcome, report.loss) == ("within the claim on this pair", 0.5)
     report = trace(release(1.0), x, shorter, 0.5)
     assert (report.outcome, report.loss) == ("above the claim on this pair", 1.0)
+
+
+def test_a_measurement_without_an_epsilon_is_not_traceable():
+    """It was called above the claim, although both claims are true."""
+    prelude = needs("opendp.prelude")
+    prelude.enable_features("contrib")
+    number = prelude.atom_domain(T=float, nan=False), prelude.absolute_distance(T=float)
+    measurement = prelude.c.make_fix_delta(
+        prelude.c.make_zCDP_to_approxDP(prelude.m.make_gaussian(*number, scale=1.0)), 0.01
+    )
+    claim = measurement.map(1.0)[0]
+    report = dpcore.trace(measurement, (0.0, 1.0), claim=claim, delta=0.01, rng=1)
+    assert report.outcome == "not traceable"
+    assert "states no epsilon with delta 0" in report.reason
+
+
+@pytest.mark.parametrize(("claim", "outcome"), [(math.log(3.0), "within"), (1.0986, "above")])
+def test_a_loss_is_not_rounded_above_its_claim(claim, outcome):
+    prelude = needs("opendp.prelude")
+    prelude.enable_features("contrib")
+    measurement = prelude.m.make_randomized_response_bool(prob=0.75)
+    report = dpcore.trace(measurement, (False, True), claim=measurement.map(1), rng=1)
+    assert report.outcome == "within the claim on this pair"
+    report = dpcore.trace(measurement, (False, True), claim=claim, rng=1)
+    assert report.outcome == f"{outcome} the claim on this pair"
 
 
 def test_noise_layers_of_dpcore_have_their_losses():

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.renyi import ZCDP
-from ..errors import invalid, mistyped
+from ..errors import delta_level, instance, integer, invalid, mistyped, real
 from ..mechanisms.answers import AnswerKeeper
 from ..mechanisms.callables import collect_answers, keep_answers
 from ..packages import has_all
@@ -159,10 +159,10 @@ class LocalClient(ObjectCalls):
             ValueError: if the values are not known, or more than 45.
         """
         values = self.values
-        if values is None and (size := getattr(self.client, "d", None)) is not None:
-            values = range(1, int(size) + 1)
-        if values is None and (size := getattr(self.client, "k", None)) is not None:
-            values = range(int(size))
+        for name, first in (("d", 1), ("k", 0)):
+            size = getattr(self.client, name, None)
+            if values is None and size is not None:
+                values = range(first, first + integer(f"{name} of {self.name}", size, 2))
         if values is None or not 2 <= len(values) <= _MAX_VALUES:
             requirement = f"2 to {_MAX_VALUES} values, or a pair for the audit"
             raise invalid(f"values of {self.name}", requirement, values)
@@ -198,13 +198,17 @@ class EpsilonFunction(ObjectCalls):
     @property
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, delta) of the arguments or of the function's defaults, or None."""
-        parameters = inspect.signature(self.function).parameters
+        try:
+            parameters = inspect.signature(self.function).parameters
+        except ValueError:
+            raise invalid("function", "a function with a signature", self.function) from None
         values = {key: parameter.default for key, parameter in parameters.items()}
         values |= self.arguments
-        epsilon, delta = values.get("epsilon"), values.get("delta", 0.0)
-        if not isinstance(epsilon, (int, float)):
-            return None
-        return float(epsilon), float(delta) if isinstance(delta, (int, float)) else 0.0
+        stated = {
+            key: None if values.get(key) is inspect.Parameter.empty else values.get(key)
+            for key in ("epsilon", "delta")
+        }
+        return _check_claim(dotted_name(self.function), *stated.values())
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
         return lambda value: self.function(value, **self.arguments)
@@ -284,6 +288,11 @@ class SQLQuery(ObjectCalls):
 
     wrapped: ClassVar[tuple[str, ...]] = ("a function that makes a reader", "__call__")
 
+    def __post_init__(self) -> None:
+        """Check the function and the query."""
+        ObjectCalls.__post_init__(self)
+        instance("query", self.query, str)
+
     @property
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, delta) of `get_privacy_cost`, or None without an example."""
@@ -343,7 +352,15 @@ class TumultMeasurement(ObjectCalls):
 def _read_stated(owner: Any) -> tuple[float, float] | None:
     """Return the (epsilon, delta) of an object's attributes, or None if it has no epsilon."""
     epsilon, delta = (getattr(owner, name, None) for name in ("epsilon", "delta"))
-    return None if epsilon is None else (float(epsilon), float(delta or 0.0))
+    return _check_claim(type(owner).__name__, epsilon, delta)
+
+
+def _check_claim(owner: str, epsilon: Any, delta: Any) -> tuple[float, float] | None:
+    """Return a stated (epsilon, delta), or None without an epsilon; raise an error for others."""
+    if epsilon is None:
+        return None
+    stated = real(f"epsilon of {owner}", epsilon, low=0.0)
+    return stated, delta_level(0.0 if delta is None else delta, f"delta of {owner}")
 
 
 def _round_up(number: Any) -> float:

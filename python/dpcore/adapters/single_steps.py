@@ -175,7 +175,7 @@ def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
 
 
 def _map_distance(measurement: Any, distance: float) -> float:
-    """Return the epsilon of a measurement's map at a distance, or infinity if it has none."""
+    """Return the epsilon of a measurement's map at a distance, or NaN if it states none."""
     if not distance:
         return 0.0
     for number in (distance, math.ceil(distance)):
@@ -184,10 +184,11 @@ def _map_distance(measurement: Any, distance: float) -> float:
         except Exception:
             # A map over integers does not accept floats.
             continue
-        is_pure = str(measurement.output_measure) == "MaxDivergence"
-        # The map includes rounding errors of floats, but a trace assumes real arithmetic.
-        return float(f"{float(loss):.8g}") if is_pure else math.inf
-    return math.inf
+        if str(measurement.output_measure) != "MaxDivergence":
+            return math.nan
+        # The map is rounded up in floats, but a trace assumes real arithmetic.
+        return min(float(loss), float(f"{float(loss):.8g}"))
+    return math.nan
 
 
 def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:

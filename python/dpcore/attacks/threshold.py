@@ -367,11 +367,14 @@ class HashMatch(Record, word="HashMatch"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, -1, 0 or 1, of outputs of shape `(size, 2)`."""
-        rows = _read_values_and_seeds(outputs)
-        matches = np.array(
-            [[value == self.hash(x, seed) for x in self.inputs] for value, seed in rows], np.float64
-        ).reshape(-1, 2)
-        return matches[:, 0] - matches[:, 1]
+        scores = []
+        for value, seed in _read_values_and_seeds(outputs):
+            hashes = [self.hash(x, seed) for x in self.inputs]
+            if any(not isinstance(number, (int, np.integer)) for number in hashes):
+                # An answer of another kind equals no value, and the score would see nothing.
+                raise mistyped("hash", "a function that returns a whole number", hashes)
+            scores.append((value == hashes[0]) - (value == hashes[1]))
+        return np.array(scores, np.float64)
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -440,8 +443,8 @@ def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMa
     """
     if not callable(hash):
         raise mistyped("hash", "a function (input, seed) -> value", hash)
-    if len(inputs) != 2:
-        raise invalid("inputs", "the two inputs (x, x')", inputs)
+    if isinstance(inputs, str) or len(inputs) != 2:
+        raise invalid("inputs", "the two inputs (x, x') in a tuple or a list", inputs)
     return HashMatch(hash, (inputs[0], inputs[1]))
 
 

@@ -665,7 +665,9 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
     try:
         return _check_scores(score, outputs)
     except (TypeError, ValueError, RecursionError):
-        if not is_own(score) or outputs.dtype != object:
+        # A seed that was rounded is an error, never an output without a score.
+        reads_seed = score_attribute(score, "reads_seed")
+        if not is_own(score) or outputs.dtype != object or reads_seed:
             raise
         scores = _scores_by_rows(score, outputs)
         if scores is None:

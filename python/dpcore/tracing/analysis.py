@@ -124,6 +124,11 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
         draw.raised = error
         return draw
     draw.partings = [*replay.partings, *_list_missing_draws(draw)]
+    silent = [step for step in replay.steps if math.isnan(step.loss)]
+    if silent:
+        place = silent[0].place.short
+        draw.untraceable = f"{silent[0].name} at {place} states no epsilon with delta 0"
+        return draw
     _move_noise(function, draw)
     return draw
 

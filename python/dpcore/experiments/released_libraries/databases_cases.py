@@ -27,7 +27,7 @@ _sql = partial(
 )  # fmt: skip
 
 
-def _ask(
+def _build_query(
     select: str, also: str = "", mechanism: str = "", **table: Any
 ) -> Callable[[], Callable[..., Any]]:
     """Return a function that builds a query at epsilon 1 and delta .01, with a draw a group.
@@ -99,47 +99,51 @@ def _estimate_bounds(x: Any) -> Any:
     return [math.nan if bound is None else bound for bound in bounds]
 
 
-def _persons(count: int, value: float = 1.0) -> list[tuple[int, float]]:
+def _list_persons(count: int, value: float = 1.0) -> list[tuple[int, float]]:
     return [(person, value) for person in range(count)]
 
 
-_FEW: Final = (_persons(4), _persons(5))
+_FEW: Final = (_list_persons(4), _list_persons(5))
 _VALUES: Final = ([3.0] * 40 + [100.0] * 21, [3.0] * 40 + [100.0] * 22)
 
 _SQL: Final = (
-    _sql(name="SELECT COUNT(*) GROUP BY", build=_ask("COUNT(*) AS n"), pair=_FEW, claim=2.0),
-    _sql(name="SELECT COUNT(DISTINCT person) GROUP BY", pair=_FEW, claim=1.0,
-         build=_ask("COUNT(DISTINCT person) AS n")),
-    _sql(name="SELECT COUNT(*) GROUP BY, max_ids=3, a person with 3 rows",
-         build=_ask("COUNT(*) AS n", max_ids=3), pair=(_persons(9), _persons(9) + [(9, 1.0)] * 3),
+    _sql(name="SELECT COUNT(*) GROUP BY", build=_build_query("COUNT(*) AS n"), pair=_FEW,
          claim=2.0),
+    _sql(name="SELECT COUNT(DISTINCT person) GROUP BY", pair=_FEW, claim=1.0,
+         build=_build_query("COUNT(DISTINCT person) AS n")),
+    _sql(name="SELECT COUNT(*) GROUP BY, max_ids=3, a person with 3 rows",
+         build=_build_query("COUNT(*) AS n", max_ids=3), pair=(_list_persons(9), _list_persons(9) +
+         [(9, 1.0)] * 3), claim=2.0),
     _sql(name="SELECT COUNT(*) GROUP BY, max_ids=1, a person with 9 rows", claim=2.0,
-         build=_ask("COUNT(*) AS n"), pair=(_persons(4), _persons(4) + [(4, 1.0)] * 9)),
+         build=_build_query("COUNT(*) AS n"), pair=(_list_persons(4), _list_persons(4) + [(4, 1.0)]
+         * 9)),
     _sql(name="SELECT COUNT(*) GROUP BY, row_privacy", pair=_FEW, claim=1.0,
-         build=_ask("COUNT(*) AS n", row_privacy=True), relation="one row is added"),
-    _sql(name="SELECT COUNT(*) GROUP BY, Gaussian mechanism", pair=(_persons(9), _persons(10)),
-         build=_ask("COUNT(*) AS n", mechanism="gaussian"), claim=2.0,
+         build=_build_query("COUNT(*) AS n", row_privacy=True), relation="one row is added"),
+    _sql(name="SELECT COUNT(*) GROUP BY, Gaussian mechanism", pair=(_list_persons(9),
+         _list_persons(10)), build=_build_query("COUNT(*) AS n", mechanism="gaussian"), claim=2.0,
          delta=1 - (1 - 0.005) * (1 - 0.01) ** 2),
-    _sql(name="SELECT COUNT(*) GROUP BY, censor_dims=False, a new group", pair=([], _persons(1)),
-         build=_ask("COUNT(*) AS n", censor_dims=False), claim=1.0, delta=0.005,
-         reading="known misuse", true_loss=math.inf,
+    _sql(name="SELECT COUNT(*) GROUP BY, censor_dims=False, a new group", pair=([],
+         _list_persons(1)), build=_build_query("COUNT(*) AS n", censor_dims=False), claim=1.0,
+         delta=0.005, reading="known misuse", true_loss=math.inf,
          cause="the groups of the data are listed; the documentation warns of this option "
          "(sql/private_reader.py:771)"),
     _sql(name="SELECT SUM(value) GROUP BY, bounds (0, 1)", claim=2.0, pair=_FEW,
-         build=_ask("SUM(value) AS s")),
+         build=_build_query("SUM(value) AS s")),
     _sql(name="SELECT SUM(value) GROUP BY, bounds (-10, 5)", claim=2.0,
-         build=_ask("SUM(value) AS s", lower=-10.0, upper=5.0),
-         pair=(_persons(4, 0.0), [*_persons(4, 0.0), (4, -99.0)])),
+         build=_build_query("SUM(value) AS s", lower=-10.0, upper=5.0),
+         pair=(_list_persons(4, 0.0), [*_list_persons(4, 0.0), (4, -99.0)])),
     _sql(name="SELECT SUM(value) GROUP BY, a missing value", claim=2.0,
-         build=_ask("SUM(value) AS s"), pair=(_persons(4), [*_persons(4), (4, math.nan)])),
+         build=_build_query("SUM(value) AS s"), pair=(_list_persons(4), [*_list_persons(4), (4,
+         math.nan)])),
     _sql(name="SELECT AVG(value) GROUP BY, bounds (0, 1)", claim=3.0,
-         build=_ask("AVG(value) AS m"), pair=(_persons(4, 0.0), [*_persons(4, 0.0), (4, 1.0)])),
+         build=_build_query("AVG(value) AS m"), pair=(_list_persons(4, 0.0), [*_list_persons(4,
+         0.0), (4, 1.0)])),
     _sql(name="SELECT VAR(value) GROUP BY, bounds (-2, 2)", claim=4.0,
-         build=_ask("VAR(value) AS v", lower=-2.0, upper=2.0),
-         pair=(_persons(4, 0.0), [*_persons(4, 0.0), (4, 2.0)])),
+         build=_build_query("VAR(value) AS v", lower=-2.0, upper=2.0),
+         pair=(_list_persons(4, 0.0), [*_list_persons(4, 0.0), (4, 2.0)])),
     _sql(name="SELECT SUM(value) GROUP BY value, values above the upper bound", claim=2.0,
-         build=_ask("SUM(value) AS s", also=", value"), trials=2_000,
-         pair=(_persons(9, 1000.0), _persons(10, 1000.0)),
+         build=_build_query("SUM(value) AS s", also=", value"), trials=2_000,
+         pair=(_list_persons(9, 1000.0), _list_persons(10, 1000.0)),
          cause="a column of GROUP BY is not clamped, and its sum is of the values that are not "
          "clamped (sql/private_rewriter.py:289-292)"),
     _sql(name="approx_bounds(vals, epsilon=1)", build=lambda: _estimate_bounds, claim=1.0,
@@ -232,7 +236,7 @@ _tumult = partial(
 _NOISE: Final = "measurements/noise_mechanisms.py:{}, privacy_function"
 
 
-def _measure(name: str, *arguments: Any, distance: Any = 1) -> Callable[[], Any]:
+def _build_noise(name: str, *arguments: Any, distance: Any = 1) -> Callable[[], Any]:
     """Return a function that builds a noise mechanism of numbers."""
 
     def build() -> Any:
@@ -276,7 +280,7 @@ def _add_noise_to_series() -> Callable[[Any], Any]:
     return lambda x: measurement(pandas.Series(x)).to_numpy()
 
 
-def _compose() -> Callable[[Any], Any]:
+def _compose_noises() -> Callable[[Any], Any]:
     """Build the composition of two noise mechanisms."""
     root, noises = "tmlt.core.measurements", "tmlt.core.measurements.noise_mechanisms"
     noise = import_attribute(f"{noises}:AddGeometricNoise")
@@ -285,23 +289,23 @@ def _compose() -> Callable[[Any], Any]:
 
 
 _TUMULT: Final = (
-    _tumult(name="AddLaplaceNoise(scale=1)", build=_measure("AddLaplaceNoise", "1"), claim=1.0,
+    _tumult(name="AddLaplaceNoise(scale=1)", build=_build_noise("AddLaplaceNoise", "1"), claim=1.0,
             stated=_NOISE.format(77), true_loss=1.0),
-    _tumult(name="AddLaplaceNoise(scale=.2)", build=_measure("AddLaplaceNoise", ".2"), claim=5.0,
-            stated=_NOISE.format(77), true_loss=5.0),
-    _tumult(name="AddGeometricNoise(alpha=1)", build=_measure("AddGeometricNoise", "1"), claim=1.0,
-            pair=(0, 1), stated=_NOISE.format(219), relation="counts that differ by 1",
-            true_loss=1.0),
-    _tumult(name="AddGeometricNoise(alpha=20)", build=_measure("AddGeometricNoise", "20"),
+    _tumult(name="AddLaplaceNoise(scale=.2)", build=_build_noise("AddLaplaceNoise", ".2"),
+          claim=5.0, stated=_NOISE.format(77), true_loss=5.0),
+    _tumult(name="AddGeometricNoise(alpha=1)", build=_build_noise("AddGeometricNoise", "1"),
+          claim=1.0, pair=(0, 1), stated=_NOISE.format(219), relation="counts that differ by 1",
+          true_loss=1.0),
+    _tumult(name="AddGeometricNoise(alpha=20)", build=_build_noise("AddGeometricNoise", "20"),
             claim=0.5, pair=(0, 10), stated=_NOISE.format(219), true_loss=0.5,
             relation="counts that differ by 10"),
     _tumult(name="AddDiscreteGaussianNoise(sigma_squared=1)", pair=(0, 1), delta=0.01,
-            build=_measure("AddDiscreteGaussianNoise", "1"), stated=_NOISE.format(385),
+            build=_build_noise("AddDiscreteGaussianNoise", "1"), stated=_NOISE.format(385),
             claim=0.5 + math.sqrt(2 * math.log(100)), relation="counts that differ by 1"),
     _tumult(name="AddGaussianNoise(sigma_squared=1)", delta=0.01, stated=_NOISE.format(529),
-            build=_measure("AddGaussianNoise", "1"), claim=0.5 + math.sqrt(2 * math.log(100))),
+            build=_build_noise("AddGaussianNoise", "1"), claim=0.5 + math.sqrt(2 * math.log(100))),
     _tumult(name="AddGaussianNoise(sigma_squared=1), the last bits", delta=0.01,
-            build=_measure("AddGaussianNoise", "1"), claim=0.5 + math.sqrt(2 * math.log(100)),
+            build=_build_noise("AddGaussianNoise", "1"), claim=0.5 + math.sqrt(2 * math.log(100)),
             stated=_NOISE.format(529), true_loss=math.inf,
             attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
             cause="the noise, which is sampled exactly, is added in floating-point arithmetic: its "
@@ -309,7 +313,7 @@ _TUMULT: Final = (
     _tumult(name="AddNoiseToSeries(AddGeometricNoise(2))", build=_add_noise_to_series, claim=1.0,
             pair=([0, 0], [1, 1]), relation="series at l1 distance 2", true_loss=1.0,
             stated="measurements/pandas_measurements/series.py:288, privacy_function"),
-    _tumult(name="Composition of two AddGeometricNoise(2)", build=_compose, claim=1.0,
+    _tumult(name="Composition of two AddGeometricNoise(2)", build=_compose_noises, claim=1.0,
             pair=(0, 1), relation="counts that differ by 1", true_loss=1.0,
             stated="measurements/composition.py, privacy_function"),
     _tumult(name="NoisyQuantile(.5, 0, 1, epsilon=1)", build=_find_quantile(0.5), claim=1.0,

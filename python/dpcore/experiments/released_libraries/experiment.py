@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import about, choice, invalid
+from ...errors import about, choice, flag, invalid
 from ...report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
@@ -51,7 +51,7 @@ class Config(SeededSettings):
     trials: int = 10**9
     packages: tuple[str, ...] = setting(PACKAGES, choice, PACKAGES, quick=("numpy", "scipy"))
     data: str | None = None
-    slow: bool = setting(False, lambda name, value: bool(value))
+    slow: bool = setting(False, flag)
     quick: bool = False
 
     @property
@@ -286,6 +286,9 @@ _COLUMNS: Final = (
     Column("share", "share", _format_share),
     Column("verdict", "verdict", left=True),
     Column("rounding", "rounding", format_epsilon),
+    Column("draws", "trials", lambda trials: f"{trials:,}"),
     Column("us a draw", "draw_seconds", lambda seconds: f"{_MICROSECONDS * seconds:.3g}"),
     Column("trace", _format_trace, left=True),
+    Column("line", "traced_line", left=True),
+    Column("event", "event", left=True),
 )

@@ -40,7 +40,7 @@ _TRUNCATED: Final = (
 )
 
 
-def _mechanism(
+def _make_noise_case(
     name: str, parameters: tuple[float, ...], pair: tuple[Any, Any], kind: Any = float,
     words: str = "", **fields: Any,
 ) -> Case:  # fmt: skip
@@ -59,7 +59,7 @@ def _mechanism(
     return _python_dp(name=call, build=build, pair=pair, **facts)
 
 
-def _algorithm(
+def _make_query_case(
     name: str, pair: tuple[Any, Any], dtype: str, options: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Case:  # fmt: skip
@@ -76,7 +76,9 @@ def _algorithm(
     return _python_dp(name=f"{name}({words})", build=build, pair=pair, **facts)
 
 
-def _choose(strategy: str, number: float, **options: int) -> Callable[[], Callable[[Any], Any]]:
+def _build_choice(
+    strategy: str, number: float, **options: int
+) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a choice of partitions; its input is the number of users."""
 
     def build() -> Callable[[Any], Any]:
@@ -109,7 +111,7 @@ def _fit_bayes() -> Callable[[Any], Any]:
     return lambda x: kind(epsilon=1.0, bounds=(0.0, 1.0)).fit(*x).theta_.ravel()
 
 
-def _randomise(module: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_ml_noise(module: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
     def build() -> Callable[[Any], Any]:
         kind = import_attribute(f"pydp.ml.mechanisms.{module}")
 
@@ -133,7 +135,7 @@ def _make_extractors(package: Any) -> Any:
     return package.DataExtractors(lambda row: row[0], lambda row: row[1], lambda row: row[2])
 
 
-def _aggregate(
+def _build_aggregation(
     metrics: tuple[str, ...], number: Any = float, *, epsilon: float = 1.0, delta: float = 0.0,
     partitions: int | None = 1, accountant: str = "Naive",
     read: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] = np.asarray, **options: Any,
@@ -187,7 +189,7 @@ def _read_sums(released: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.stack([count, mean * divisor, (variance + mean**2) * divisor], axis=1)
 
 
-def _select(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
+def _build_selection(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
     """Return a function that builds a choice of partitions, with a copy for each output."""
 
     def build() -> Callable[[Any, int, Any], npt.NDArray[Any]]:
@@ -226,7 +228,7 @@ def _list_partitions() -> Callable[[Any], Any]:
     return read_first
 
 
-def _threshold(strategy: str) -> Callable[[], Callable[[Any], float]]:
+def _build_threshold(strategy: str) -> Callable[[], Callable[[Any], float]]:
     def build() -> Callable[[Any], float]:
         place = import_attribute("pipeline_dp.dp_computations")
         names = import_attribute("pipeline_dp:PartitionSelectionStrategy")
@@ -252,7 +254,7 @@ def _choose_score(*, is_monotonic: bool) -> Callable[[], Callable[[Any], Any]]:
     return build
 
 
-def _create(name: str, **options: float) -> Callable[[], Any]:
+def _build_noise(name: str, **options: float) -> Callable[[], Any]:
     place = f"pipeline_dp.dp_computations:{name}"
     return lambda: import_attribute(place)(**options)
 
@@ -279,54 +281,54 @@ _MISSING: Final = (_TWO_USERS, (*_TWO_USERS, (3, 0, math.nan)))
 _LINE: Final = np.array([[0.2], [0.4], [0.6], [0.8]])
 
 CASES: tuple[Case, ...] = (
-    _mechanism("Laplace", (1.0, 1.0), _zero_one, true_loss=1.0, trials=100_000),
-    _mechanism("Laplace", (0.1, 1.0), _zero_one, true_loss=0.1, trials=100_000),
-    _mechanism("Laplace", (5.0, 3.0), (0.0, 3.0), true_loss=5.0, trials=100_000),
-    _mechanism("Laplace", (1.0, 1.0), (0, 1), int, true_loss=1.0, trials=100_000),
-    _mechanism("Laplace", (1.0, 0.125), (0.875, 1.0), np.float32, cause=_TRUNCATED,
+    _make_noise_case("Laplace", (1.0, 1.0), _zero_one, true_loss=1.0, trials=100_000),
+    _make_noise_case("Laplace", (0.1, 1.0), _zero_one, true_loss=0.1, trials=100_000),
+    _make_noise_case("Laplace", (5.0, 3.0), (0.0, 3.0), true_loss=5.0, trials=100_000),
+    _make_noise_case("Laplace", (1.0, 1.0), (0, 1), int, true_loss=1.0, trials=100_000),
+    _make_noise_case("Laplace", (1.0, 0.125), (0.875, 1.0), np.float32, cause=_TRUNCATED,
                true_loss=8.0),
-    _mechanism("Gaussian", (1.0, 0.01), _zero_one, trials=100_000),
-    _mechanism("Gaussian", (1.0, 1e-5), _zero_one, trials=100_000),
-    _mechanism("Gaussian", (5.0, 0.1), _zero_one, trials=100_000),
-    _mechanism("Gaussian", (1.0, 0.01), (0, 1), int, trials=100_000),
-    _mechanism("Gaussian", (1.0, 0.01), _zero_one, words=", last bits",
+    _make_noise_case("Gaussian", (1.0, 0.01), _zero_one, trials=100_000),
+    _make_noise_case("Gaussian", (1.0, 1e-5), _zero_one, trials=100_000),
+    _make_noise_case("Gaussian", (5.0, 0.1), _zero_one, trials=100_000),
+    _make_noise_case("Gaussian", (1.0, 0.01), (0, 1), int, trials=100_000),
+    _make_noise_case("Gaussian", (1.0, 0.01), _zero_one, words=", last bits",
                attack=FloatLattice, true_loss=math.inf, cause=_DIGITS, trials=100_000),
     _python_dp(name="LaplaceMechanism(1, 1).noised_value_above_threshold(x, 2)", claim=1.0,
                build=lambda: (lambda mechanism: lambda x: mechanism.noised_value_above_threshold(
                    float(x), 2.0))(import_attribute(
                        "pydp.algorithms.numerical_mechanisms:LaplaceMechanism")(1.0, 1.0)),
                pair=_zero_one, relation=_SHIFT, stated=_NOISE, true_loss=1.0, trials=100_000),
-    _algorithm("Count", _MORE, "int", true_loss=1.0, trials=100_000),
-    _algorithm("Count", _MORE, "int64", {"linf_sensitivity": 3}, true_loss=1 / 3),
-    _algorithm("Count", _MORE, "float", true_loss=1.0),
-    _algorithm("BoundedSum", _MORE, "int", _UNIT, true_loss=1.0),
-    _algorithm("BoundedSum", _MORE, "float", _UNIT, true_loss=1.0),
-    _algorithm("BoundedSum", _MORE, "float", {"l0_sensitivity": 3} | _UNIT, true_loss=1 / 3),
-    _algorithm("BoundedSum", (_MORE[0], [0.0] * 10 + [-2.0]), "float",
+    _make_query_case("Count", _MORE, "int", true_loss=1.0, trials=100_000),
+    _make_query_case("Count", _MORE, "int64", {"linf_sensitivity": 3}, true_loss=1 / 3),
+    _make_query_case("Count", _MORE, "float", true_loss=1.0),
+    _make_query_case("BoundedSum", _MORE, "int", _UNIT, true_loss=1.0),
+    _make_query_case("BoundedSum", _MORE, "float", _UNIT, true_loss=1.0),
+    _make_query_case("BoundedSum", _MORE, "float", {"l0_sensitivity": 3} | _UNIT, true_loss=1 / 3),
+    _make_query_case("BoundedSum", (_MORE[0], [0.0] * 10 + [-2.0]), "float",
                {"lower_bound": -2, "upper_bound": 1}, true_loss=1.0),
-    _algorithm("BoundedSum", ([2**26] * 31, [2**26] * 32), "int",
+    _make_query_case("BoundedSum", ([2**26] * 31, [2**26] * 32), "int",
                {"lower_bound": 0, "upper_bound": 2**26}, true_loss=1.0),
-    _algorithm("BoundedSum", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=300),
-    _algorithm("BoundedSum", ([1] * 100, [1] * 100 + [1000]), "int", trials=300),
-    _algorithm("BoundedMean", _MORE, "int", _UNIT, true_loss=math.inf, cause=_PARITY),
-    _algorithm("BoundedMean", _MORE, "int64", {"lower_bound": 0, "upper_bound": 3},
+    _make_query_case("BoundedSum", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=300),
+    _make_query_case("BoundedSum", ([1] * 100, [1] * 100 + [1000]), "int", trials=300),
+    _make_query_case("BoundedMean", _MORE, "int", _UNIT, true_loss=math.inf, cause=_PARITY),
+    _make_query_case("BoundedMean", _MORE, "int64", {"lower_bound": 0, "upper_bound": 3},
                true_loss=math.inf, cause=_PARITY),
-    _algorithm("BoundedMean", ([0.0] * 10, [0.0] * 10 + [2.0]), "int",
+    _make_query_case("BoundedMean", ([0.0] * 10, [0.0] * 10 + [2.0]), "int",
                {"lower_bound": 0, "upper_bound": 2}),
-    _algorithm("BoundedMean", _LOW, "float", _UNIT),
-    _algorithm("BoundedMean", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=300),
-    _algorithm("BoundedVariance", _MORE, "int", _UNIT),
-    _algorithm("BoundedVariance", _MORE, "float", _UNIT),
-    _algorithm("BoundedStandardDeviation", _MORE, "int", _UNIT),
-    _algorithm("BoundedStandardDeviation", _MORE, "float", _UNIT),
-    _algorithm("Max", _FEW, "int", _UNIT, trials=20_000),
-    _algorithm("Max", _FEW, "float", _UNIT, trials=20_000),
-    _algorithm("Min", _FEW, "int", _UNIT, trials=20_000),
-    _algorithm("Min", _FEW, "float", _UNIT, trials=20_000),
-    _algorithm("Median", _FEW, "float", _UNIT, trials=20_000),
-    _algorithm("Median", _FEW, "int", _UNIT, trials=20_000),
-    _algorithm("Percentile", _FEW, "float", {"percentile": 0.25} | _UNIT, trials=20_000),
-    _algorithm("Percentile", _FEW, "int", {"percentile": 0.25} | _UNIT, trials=20_000),
+    _make_query_case("BoundedMean", _LOW, "float", _UNIT),
+    _make_query_case("BoundedMean", ([1.0] * 100, [1.0] * 100 + [1000.0]), "float", trials=300),
+    _make_query_case("BoundedVariance", _MORE, "int", _UNIT),
+    _make_query_case("BoundedVariance", _MORE, "float", _UNIT),
+    _make_query_case("BoundedStandardDeviation", _MORE, "int", _UNIT),
+    _make_query_case("BoundedStandardDeviation", _MORE, "float", _UNIT),
+    _make_query_case("Max", _FEW, "int", _UNIT, trials=20_000),
+    _make_query_case("Max", _FEW, "float", _UNIT, trials=20_000),
+    _make_query_case("Min", _FEW, "int", _UNIT, trials=20_000),
+    _make_query_case("Min", _FEW, "float", _UNIT, trials=20_000),
+    _make_query_case("Median", _FEW, "float", _UNIT, trials=20_000),
+    _make_query_case("Median", _FEW, "int", _UNIT, trials=20_000),
+    _make_query_case("Percentile", _FEW, "float", {"percentile": 0.25} | _UNIT, trials=20_000),
+    _make_query_case("Percentile", _FEW, "int", {"percentile": 0.25} | _UNIT, trials=20_000),
     _python_dp(name="QuantileTree(0, 1, 4, 16).compute_quantiles(1, 0, 1, 1, [0.5])", claim=1.0,
                build=_find_quantile("laplace", 0.0), pair=_FEW, relation=_ADDED,
                stated="pydp/_pydp, signature of compute_quantiles", trials=20_000),
@@ -334,25 +336,25 @@ CASES: tuple[Case, ...] = (
                claim=1.0, delta=0.01, build=_find_quantile("gaussian", 0.01), pair=_FEW,
                relation=_ADDED, stated="pydp/_pydp, signature of compute_quantiles", trials=20_000),
     _python_dp(name="create_partition_strategy('truncated_geometric', 1, 0.05, 1), 0 or 1 users",
-               claim=1.0, delta=0.05, build=_choose("truncated_geometric", 0), pair=(0, 1),
+               claim=1.0, delta=0.05, build=_build_choice("truncated_geometric", 0), pair=(0, 1),
                relation="one user is added", stated=_SELECTED, trials=100_000),
     _python_dp(name="create_partition_strategy('truncated_geometric', 1, 0.05, 1), 3 or 4 users",
-               claim=1.0, delta=0.05, build=_choose("truncated_geometric", 0), pair=(3, 4),
+               claim=1.0, delta=0.05, build=_build_choice("truncated_geometric", 0), pair=(3, 4),
                relation="one user is added", stated=_SELECTED, trials=100_000),
     _python_dp(name="create_partition_strategy('laplace', 1, 0.05, 1), noised value", claim=1.0,
-               delta=0.05, build=_choose("laplace", 1000.0), pair=(1, 2),
+               delta=0.05, build=_build_choice("laplace", 1000.0), pair=(1, 2),
                relation="one user is added", stated=_SELECTED, trials=100_000),
     _python_dp(name="create_partition_strategy('gaussian', 1, 0.05, 1), noised value", claim=1.0,
-               delta=0.05, build=_choose("gaussian", 1000.0), pair=(1, 2),
+               delta=0.05, build=_build_choice("gaussian", 1000.0), pair=(1, 2),
                relation="one user is added", stated=_SELECTED, trials=100_000),
     _python_dp(name="create_partition_strategy('laplace', 1, 0.05, 1, pre_threshold=5)", claim=1.0,
-               delta=0.05, build=_choose("laplace", 0, pre_threshold=5), pair=(4, 5),
+               delta=0.05, build=_build_choice("laplace", 0, pre_threshold=5), pair=(4, 5),
                relation="one user is added", stated=_SELECTED, trials=100_000),
     _python_dp(name="ml.mechanisms.laplace.Laplace at epsilon 1", claim=1.0, pair=_zero_one,
-               build=_randomise("laplace:Laplace"), relation=_SHIFT,
+               build=_build_ml_noise("laplace:Laplace"), relation=_SHIFT,
                stated="pydp/ml/mechanisms/base.py:182, docstring"),
     _python_dp(name="ml.mechanisms.geometric.Geometric at epsilon 1, probability 0.01", claim=1.0,
-               build=_randomise("geometric:Geometric", probability=0.01), pair=(0, 1),
+               build=_build_ml_noise("geometric:Geometric", probability=0.01), pair=(0, 1),
                relation=_SHIFT, stated="pydp/ml/mechanisms/geometric.py:40, docstring",
                true_loss=math.inf,
                cause="the noise is the one-sided geometric law, never below 0 "
@@ -362,15 +364,15 @@ CASES: tuple[Case, ...] = (
                relation="one row is replaced", trials=2_000,
                stated="pydp/ml/naive_bayes.py:40, docstring: epsilon"),
     _pipeline_dp(name="LaplaceMechanism.create_from_epsilon(1, 1)", claim=1.0, pair=_zero_one,
-                 build=_create("LaplaceMechanism.create_from_epsilon", epsilon=1.0,
+                 build=_build_noise("LaplaceMechanism.create_from_epsilon", epsilon=1.0,
                                l1_sensitivity=1.0), true_loss=1.0, trials=100_000, relation=_SHIFT,
                  stated="pipeline_dp/dp_computations.py:490"),
     _pipeline_dp(name="LaplaceMechanism.create_from_std_deviation(2**0.5, 1)", claim=1.0,
-                 build=_create("LaplaceMechanism.create_from_std_deviation", l1_sensitivity=1.0,
-                               normalized_stddev=2**0.5), true_loss=1.0, trials=100_000,
-                 pair=_zero_one, relation=_SHIFT, stated="pipeline_dp/dp_computations.py:496"),
+          build=_build_noise("LaplaceMechanism.create_from_std_deviation", l1_sensitivity=1.0,
+          normalized_stddev=2**0.5), true_loss=1.0, trials=100_000, pair=_zero_one,
+          relation=_SHIFT, stated="pipeline_dp/dp_computations.py:496"),
     _pipeline_dp(name="GaussianMechanism.create_from_epsilon_delta(1, 0.01, 1)", claim=1.0,
-                 build=_create("GaussianMechanism.create_from_epsilon_delta", epsilon=1.0,
+                 build=_build_noise("GaussianMechanism.create_from_epsilon_delta", epsilon=1.0,
                                delta=0.01, l2_sensitivity=1.0), pair=_zero_one, relation=_SHIFT,
                  delta=0.01, trials=100_000, stated="pipeline_dp/dp_computations.py:537"),
     _pipeline_dp(name="ExponentialMechanism, sensitivity 1, 10 scores", claim=1.0, trials=20_000,
@@ -382,68 +384,67 @@ CASES: tuple[Case, ...] = (
                  relation="monotonic scores that differ by 1", trials=20_000,
                  stated="pipeline_dp/dp_computations.py:735"),
     _pipeline_dp(name="ThresholdingMechanism(1, 0.05, LAPLACE_THRESHOLDING)", claim=1.0, delta=0.05,
-                 build=_threshold("LAPLACE_THRESHOLDING"), pair=(1, 2), trials=100_000,
+                 build=_build_threshold("LAPLACE_THRESHOLDING"), pair=(1, 2), trials=100_000,
                  relation="one user is added", stated="pipeline_dp/dp_computations.py:822"),
     _pipeline_dp(name="ThresholdingMechanism(1, 0.05, GAUSSIAN_THRESHOLDING)", claim=1.0,
-                 build=_threshold("GAUSSIAN_THRESHOLDING"), pair=(1, 2), delta=0.05,
+                 build=_build_threshold("GAUSSIAN_THRESHOLDING"), pair=(1, 2), delta=0.05,
                  relation="one user is added", stated="pipeline_dp/dp_computations.py:822",
                  trials=100_000),
-    _engine(name="aggregate COUNT, public partitions", build=_aggregate(("COUNT",)), pair=_USERS,
-            true_loss=1.0),
+    _engine(name="aggregate COUNT, public partitions", build=_build_aggregation(("COUNT",)),
+          pair=_USERS, true_loss=1.0),
     _engine(name="aggregate COUNT, public partitions, GAUSSIAN", pair=_USERS, delta=0.01,
-            build=_aggregate(("COUNT",), delta=0.01, noise_kind="GAUSSIAN")),
+            build=_build_aggregation(("COUNT",), delta=0.01, noise_kind="GAUSSIAN")),
     _engine(name="aggregate COUNT, public partitions, GAUSSIAN, PLDBudgetAccountant", pair=_USERS,
-            delta=0.01, slow=True, seconds=600.0,
-            build=_aggregate(("COUNT",), delta=0.01, noise_kind="GAUSSIAN", accountant="PLD")),
+          delta=0.01, slow=True, seconds=600.0, build=_build_aggregation(("COUNT",), delta=0.01,
+          noise_kind="GAUSSIAN", accountant="PLD")),
     _engine(name="aggregate COUNT, public partitions, max_contributions=2", true_loss=1.0,
-            build=_aggregate(("COUNT",), max_contributions=2),
+            build=_build_aggregation(("COUNT",), max_contributions=2),
             pair=(_TWO_USERS, (*_USERS[1], (3, 0, 1.0), (3, 0, 0.5))),
             relation="one user with three contributions is added"),
     _engine(name="aggregate COUNT, two public partitions", true_loss=1.0,
-            build=_aggregate(("COUNT",), partitions=2, max_partitions_contributed=2),
+            build=_build_aggregation(("COUNT",), partitions=2, max_partitions_contributed=2),
             pair=(_TWO_USERS, (*_USERS[1], (3, 1, 1.0))),
             relation="one user with a contribution to each partition is added"),
     _engine(name="aggregate PRIVACY_ID_COUNT, public partitions", pair=_USERS, true_loss=1.0,
-            build=_aggregate(("PRIVACY_ID_COUNT",))),
+            build=_build_aggregation(("PRIVACY_ID_COUNT",))),
     _engine(name="aggregate SUM in (0, 1), public partitions", pair=_USERS, true_loss=1.0,
-            build=_aggregate(("SUM",), **_RANGE)),
+            build=_build_aggregation(("SUM",), **_RANGE)),
     _engine(name="aggregate SUM in (0, 1/32), private partitions, values of type numpy.float32",
-            build=_aggregate(("SUM",), np.float32, delta=0.05, partitions=None, min_value=0.0,
-                             max_value=1 / 32), delta=0.05, pair=(_FLOATS[:31], _FLOATS),
-            trials=2_000, cause=_TRUNCATED),
+          build=_build_aggregation(("SUM",), np.float32, delta=0.05, partitions=None,
+          min_value=0.0, max_value=1 / 32), delta=0.05, pair=(_FLOATS[:31], _FLOATS), trials=2_000,
+          cause=_TRUNCATED),
     _engine(name="aggregate SUM, sum of a user in (0, 1), public partitions", true_loss=1.0,
-            build=_aggregate(("SUM",), min_sum_per_partition=0.0, max_sum_per_partition=1.0),
-            pair=(_TWO_USERS, (*_USERS[1], (3, 0, 1.0))),
-            relation="one user with two contributions is added"),
+          build=_build_aggregation(("SUM",), min_sum_per_partition=0.0, max_sum_per_partition=1.0),
+          pair=(_TWO_USERS, (*_USERS[1], (3, 0, 1.0))),
+          relation="one user with two contributions is added"),
     _engine(name="aggregate SUM in (0, 1), public partitions, a missing value", trials=2_000,
-            build=_aggregate(("SUM",), **_RANGE), pair=_MISSING,
+            build=_build_aggregation(("SUM",), **_RANGE), pair=_MISSING,
             true_loss=math.inf, reading="relation unclear",
             cause="a missing value passes the clamping of values (pipeline_dp/combiners.py:435)"),
     _engine(name="aggregate MEAN, COUNT in (0, 1), public partitions", pair=_USERS,
-            build=_aggregate(("MEAN", "COUNT"), **_RANGE)),
+            build=_build_aggregation(("MEAN", "COUNT"), **_RANGE)),
     _engine(name="aggregate VARIANCE in (0, 1), public partitions", pair=_USERS,
-            build=_aggregate(("VARIANCE",), **_RANGE)),
+            build=_build_aggregation(("VARIANCE",), **_RANGE)),
     _engine(name="aggregate VARIANCE, MEAN, COUNT in (-1, 1), public partitions, epsilon 3",
-            build=_aggregate(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_read_sums,
-                             min_value=-1.0, max_value=1.0), claim=3.0, true_loss=4.0, pair=_USERS,
-            release="count, sum and sum of squares, computed from the three returned values",
-            cause="the noise of the squares is that of half their range (pipeline_dp/"
-            "dp_computations.py:343), but squares of centred values are summed, and one can be "
-            "their whole range (pipeline_dp/combiners.py:585)"),
+          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_read_sums,
+          min_value=-1.0, max_value=1.0), claim=3.0, true_loss=4.0, pair=_USERS,
+          release="count, sum and sum of squares, computed from the three returned values",
+          cause="the noise of the squares is that of half their range (pipeline_dp/"
+          "dp_computations.py:343), but squares of centred values are summed, and one can be "
+          "their whole range (pipeline_dp/combiners.py:585)"),
     _engine(name="aggregate PERCENTILE(50) in (0, 1), public partitions",
-            build=_aggregate(("PERCENTILE",), **_RANGE), pair=_USERS),
+            build=_build_aggregation(("PERCENTILE",), **_RANGE), pair=_USERS),
     _engine(name="aggregate VECTOR_SUM, Linf norm 1, public partitions", pair=_USERS,
-            build=_aggregate(("VECTOR_SUM",), lambda value: np.array([value, value]),
+            build=_build_aggregation(("VECTOR_SUM",), lambda value: np.array([value, value]),
                              vector_norm_kind="Linf", vector_max_norm=1.0, vector_size=2)),
     _engine(name="aggregate VECTOR_SUM, L1 norm 1, private partitions", delta=0.05, trials=2_000,
-            build=_aggregate(("VECTOR_SUM",), lambda value: np.array([value, 0.0]), delta=0.05,
-                             partitions=None, vector_norm_kind="L1", vector_max_norm=1.0,
-                             vector_size=2),
-            pair=(_VECTORS, (*_VECTORS, (30, 0, 1.0)))),
+          build=_build_aggregation(("VECTOR_SUM",), lambda value: np.array([value, 0.0]),
+          delta=0.05, partitions=None, vector_norm_kind="L1", vector_max_norm=1.0, vector_size=2),
+          pair=(_VECTORS, (*_VECTORS, (30, 0, 1.0)))),
     _engine(name="aggregate COUNT, private partitions, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_aggregate(("COUNT",), delta=0.05, partitions=None), pair=_ONE_USER),
+            build=_build_aggregation(("COUNT",), delta=0.05, partitions=None), pair=_ONE_USER),
     _engine(name="aggregate PRIVACY_ID_COUNT, post_aggregation_thresholding, 1 or 2 users",
-            build=_aggregate(("PRIVACY_ID_COUNT",), delta=0.05, partitions=None,
+            build=_build_aggregation(("PRIVACY_ID_COUNT",), delta=0.05, partitions=None,
                              post_aggregation_thresholding=True),
             pair=_ONE_USER, delta=0.05, trials=50_000),
     _engine(name="aggregate COUNT, order of two public partitions", build=_list_partitions,
@@ -453,12 +454,12 @@ CASES: tuple[Case, ...] = (
             cause="the local backend keeps the order of the rows (pipeline_dp/"
             "pipeline_backend.py:405), and public partitions are appended to it"),
     _engine(name="select_partitions TRUNCATED_GEOMETRIC, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_select("TRUNCATED_GEOMETRIC"), pair=_ONE_USER),
+            build=_build_selection("TRUNCATED_GEOMETRIC"), pair=_ONE_USER),
     _engine(name="select_partitions LAPLACE_THRESHOLDING, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_select("LAPLACE_THRESHOLDING"), pair=_ONE_USER),
+            build=_build_selection("LAPLACE_THRESHOLDING"), pair=_ONE_USER),
     _engine(name="select_partitions GAUSSIAN_THRESHOLDING, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_select("GAUSSIAN_THRESHOLDING"), pair=_ONE_USER),
+            build=_build_selection("GAUSSIAN_THRESHOLDING"), pair=_ONE_USER),
     _engine(name="select_partitions WEIGHTED_GAUSSIAN_THRESHOLDING, 1 or 2 users", delta=0.05,
-            build=_select("WEIGHTED_GAUSSIAN_THRESHOLDING"), pair=_ONE_USER,
+            build=_build_selection("WEIGHTED_GAUSSIAN_THRESHOLDING"), pair=_ONE_USER,
             trials=1_000),
 )  # fmt: skip

@@ -52,7 +52,9 @@ def _list_numbers(answer: Any) -> list[Any]:
     return [number for part in answer for number in _list_numbers(part)]
 
 
-def _draw(function: Callable[[Any], Any], reports: int = 1) -> Callable[[Any, int, Any], Any]:
+def _draw_numbers(
+    function: Callable[[Any], Any], reports: int = 1
+) -> Callable[[Any, int, Any], Any]:
     """Return a function of many draws, each of the numbers of one or several answers."""
 
     def draw_rows(x: Any, size: int, _: Any) -> Any:
@@ -62,7 +64,7 @@ def _draw(function: Callable[[Any], Any], reports: int = 1) -> Callable[[Any, in
     return draw_rows
 
 
-def _hash(size: int, seed: int) -> Callable[[Any], int]:
+def _make_hash(size: int, seed: int) -> Callable[[Any], int]:
     """Make a hash function onto the numbers below a size."""
     return lambda data: zlib.crc32(f"{seed}/{data}".encode()) % size
 
@@ -83,10 +85,10 @@ def _match_hashes(pair: tuple[int, int], size: int) -> Callable[[], Any]:
     return build
 
 
-_HASHES: Final = [_hash(8, seed) for seed in range(2)]
+_HASHES: Final = [_make_hash(8, seed) for seed in range(2)]
 
 
-def _client(
+def _build_client(
     name: str, *arguments: Any, inner: tuple[Any, ...] = (), **options: Any
 ) -> Callable[[], Callable[[Any, int, Any], Any]]:
     """Return a function that builds a client of pure-ldp, with another one inside if given."""
@@ -97,35 +99,38 @@ def _client(
         kind = import_attribute(f"{module}:{name}")
         oracle = import_attribute(f"{oracles}:{inner[0]}")(*inner[1:]) if inner else None
         client = kind(*arguments, **options | ({"fo_client": oracle} if inner else {}))
-        return _draw(client.privatise)
+        return _draw_numbers(client.privatise)
 
     return build
 
 
-def _call(
+def _build_call(
     path: str, *arguments: Any, reports: int = 1
 ) -> Callable[[], Callable[[Any, int, Any], Any]]:
     """Return a function that builds calls of a client function of multi-freq-ldpy."""
 
     def build() -> Callable[[Any, int, Any], Any]:
         function = import_attribute(f"multi_freq_ldpy.{path}")
-        return _draw(lambda x: function(x, *arguments), reports)
+        return _draw_numbers(lambda x: function(x, *arguments), reports)
 
     return build
 
 
-def _single(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
+def _make_single_case(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of a client for one value, at epsilon 1 unless the fields state another."""
     name = f"{module}_Client"
     words = ", ".join(map(repr, arguments))
     facts: dict[str, Any] = {"claim": 1.0, "pair": (0, 1), "relation": _VALUES, "true_loss": 1.0,
              "name": f"{name}(x, {words})",
              "stated": f"pure_frequency_oracles/{module}.py:{line}, docstring: privacy guarantee",
-             "build": _call(f"pure_frequency_oracles.{module}:{name}", *arguments)}  # fmt: skip
+             "build": _build_call(f"pure_frequency_oracles.{module}:{name}", *arguments),
+    }  # fmt: skip
     return _multi(**facts | fields)
 
 
-def _tuple(solution: str, client: str, line: int, sizes: list[int], **fields: Any) -> Case:
+def _make_tuple_case(
+    solution: str, client: str, line: int, sizes: list[int], **fields: Any
+) -> Case:
     """Make the case of a client for a tuple of values, at epsilon 1."""
     module = f"{solution}_solution"
     name = f"{solution}_{client}_Client"
@@ -133,21 +138,23 @@ def _tuple(solution: str, client: str, line: int, sizes: list[int], **fields: An
     facts: dict[str, Any] = {"claim": 1.0, "pair": ((0, 0), (1, 1)), "relation": _TUPLES,
              "name": f"{name}(x, {', '.join(map(repr, arguments))})",
              "stated": f"mdim_freq_est/{module}.py:{line}, docstring: privacy guarantee",
-             "build": _call(f"mdim_freq_est.{module}:{name}", *arguments)}  # fmt: skip
+             "build": _build_call(f"mdim_freq_est.{module}:{name}", *arguments),
+    }  # fmt: skip
     return _multi(**facts | fields)
 
 
-def _repeated(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
+def _make_report_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of one report of a longitudinal client: its claim is the last argument."""
     call = f"{client}_Client(x, {', '.join(map(repr, arguments))})"
     facts: dict[str, Any] = {
              "claim": arguments[-1], "pair": (0, 1), "relation": _VALUES, "name": call,
              "stated": f"long_freq_est/{client}.py:{line}, docstring: privacy of a single report",
-             "build": _call(f"long_freq_est.{client}:{client}_Client", *arguments)}  # fmt: skip
+             "build": _build_call(f"long_freq_est.{client}:{client}_Client", *arguments),
+    }  # fmt: skip
     return _multi(**facts | fields)
 
 
-def _protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
+def _build_protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
     """Return a function that builds a protocol of ldp-toolbox."""
 
     def build() -> Any:
@@ -155,12 +162,12 @@ def _protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
         protocol = kind(*arguments, **options)
         # Its answers are lists of different lengths.
         is_ragged = getattr(protocol, "thresholding", False)
-        return protocol.obfuscate if is_ragged else _draw(protocol.obfuscate)
+        return protocol.obfuscate if is_ragged else _draw_numbers(protocol.obfuscate)
 
     return build
 
 
-def _respond(r: float, grid: int) -> Callable[[], Callable[[float, int, Any], Any]]:
+def _build_response(r: float, grid: int) -> Callable[[], Callable[[float, int, Any], Any]]:
     """Return a function that builds nonparametric randomized response of many people."""
 
     def build() -> Callable[[float, int, Any], Any]:
@@ -173,12 +180,12 @@ def _respond(r: float, grid: int) -> Callable[[], Callable[[float, int, Any], An
 def _respond_with_optimum(epsilon: float) -> Callable[[float, int, Any], Any]:
     """Build nonparametric randomized response with the parameters that the package chooses."""
     r, grid = import_attribute("nprr:r_G_opt_entropy")(epsilon)
-    return _respond(r, grid)()
+    return _build_response(r, grid)()
 
 
 def _respond_at(grid: int) -> Callable[[float, int, Any], Any]:
     """Build nonparametric randomized response at epsilon 1, by the package's formula for r."""
-    return _respond(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
+    return _build_response(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
 
 
 def _loss_of_response(grid: int, epsilon: float, ends: bool = True) -> float:
@@ -189,7 +196,7 @@ def _loss_of_response(grid: int, epsilon: float, ends: bool = True) -> float:
     return math.log1p((2 if ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
-def _sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
+def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
     """Return a function that builds a sketch of a word of one segment, and what is read."""
 
     def build() -> Callable[[str], Any]:
@@ -205,12 +212,12 @@ def _sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
     return build
 
 
-def _amplify(count: int) -> float:
+def _amplify_epsilon(count: int) -> float:
     """Return the epsilon at which one of several attributes is sampled, for a total of 1."""
     return math.log1p(count * math.expm1(1.0))
 
 
-_AMPLIFIED: Final = math.exp(_amplify(2))
+_AMPLIFIED: Final = math.exp(_amplify_epsilon(2))
 
 
 def _loss_of_fake_data(likelihood: float) -> float:
@@ -223,7 +230,7 @@ def _loss_of_fake_data(likelihood: float) -> float:
     return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
 
 
-def _match(entries: dict[int, int]) -> Callable[[], Any]:
+def _match_entries(entries: dict[int, int]) -> Callable[[], Any]:
     """Return a function that makes an attack: have these entries of an output these values?"""
     places, values = list(entries), list(entries.values())
 
@@ -235,7 +242,7 @@ def _match(entries: dict[int, int]) -> Callable[[], Any]:
     return lambda: Threshold(score=match_rows)
 
 
-_SUBSETS: Final = _call("pure_frequency_oracles.SS:SS_Client", 20, 1.0)
+_SUBSETS: Final = _build_call("pure_frequency_oracles.SS:SS_Client", 20, 1.0)
 _ORDER: Final = (
     "the true value, if it is in the answer, is its first entry, and the others are drawn without "
     "it (pure_frequency_oracles/SS.py:39)"
@@ -261,133 +268,136 @@ _STATED_RAPPOR: Final = "frequency_oracles/rappor/rappor_client.py:{}, docstring
 _STATED_HITTERS: Final = "heavy_hitters/_hh_client.py:10, docstring: privacy budget"
 
 CASES: tuple[Case, ...] = (
-    _pure(name="DEClient(1.0, 4)", build=_client("DEClient", 1.0, 4), pair=(1, 4), claim=1.0,
+    _pure(name="DEClient(1.0, 4)", build=_build_client("DEClient", 1.0, 4), pair=(1, 4), claim=1.0,
           true_loss=1.0),
-    _pure(name="DEClient(5.0, 10)", build=_client("DEClient", 5.0, 10), pair=(1, 2), claim=5.0,
-          true_loss=5.0),
-    _pure(name="UEClient(1.0, 4)", build=_client("UEClient", 1.0, 4), pair=(1, 2), claim=1.0,
+    _pure(name="DEClient(5.0, 10)", build=_build_client("DEClient", 5.0, 10), pair=(1, 2),
+          claim=5.0, true_loss=5.0),
+    _pure(name="UEClient(1.0, 4)", build=_build_client("UEClient", 1.0, 4), pair=(1, 2), claim=1.0,
           true_loss=1.0),
-    _pure(name="UEClient(1.0, 4, use_oue=True)", build=_client("UEClient", 1.0, 4, use_oue=True),
-          pair=(1, 2), claim=1.0, true_loss=1.0),
-    _pure(name="HEClient(1.0, 4)", build=_client("HEClient", 1.0, 4), pair=(1, 2), claim=1.0,
+    _pure(name="UEClient(1.0, 4, use_oue=True)", build=_build_client("UEClient", 1.0, 4,
+          use_oue=True), pair=(1, 2), claim=1.0, true_loss=1.0),
+    _pure(name="HEClient(1.0, 4)", build=_build_client("HEClient", 1.0, 4), pair=(1, 2), claim=1.0,
           true_loss=1.0),
-    _pure(name="LHClient(1.0, 4, use_olh=True)", build=_client("LHClient", 1.0, 4, use_olh=True),
-          pair=(1, 2), claim=1.0, true_loss=1.0, attack=_match_hashes((1, 2), 4)),
-    _pure(name="LHClient(1.0, 4)", build=_client("LHClient", 1.0, 4), pair=(1, 2), claim=1.0,
+    _pure(name="LHClient(1.0, 4, use_olh=True)", build=_build_client("LHClient", 1.0, 4,
+          use_olh=True), pair=(1, 2), claim=1.0, true_loss=1.0, attack=_match_hashes((1, 2), 4)),
+    _pure(name="LHClient(1.0, 4)", build=_build_client("LHClient", 1.0, 4), pair=(1, 2), claim=1.0,
           true_loss=1.0, attack=_match_hashes((1, 2), 2)),
     _pure(name="FastLHClient(1.0, 4, 10, use_olh=True)", pair=(1, 2), claim=1.0, true_loss=1.0,
-          build=_client("FastLHClient", 1.0, 4, 10, use_olh=True),
+          build=_build_client("FastLHClient", 1.0, 4, 10, use_olh=True),
           attack=_match_hashes((1, 2), 4)),
-    _pure(name="CMSClient(1.0, hash_funcs, 8)", build=_client("CMSClient", 1.0, _HASHES, 8),
+    _pure(name="CMSClient(1.0, hash_funcs, 8)", build=_build_client("CMSClient", 1.0, _HASHES, 8),
           pair=(1, 2), claim=1.0, true_loss=1.0),
     _pure(name="CMSClient(1.0, hash_funcs, 8, is_hadamard=True)", pair=(1, 2), claim=1.0,
-          build=_client("CMSClient", 1.0, _HASHES, 8, is_hadamard=True), true_loss=1.0),
-    _pure(name="HadamardMechClient(1.0, 4, 1)", build=_client("HadamardMechClient", 1.0, 4, 1),
-          pair=(1, 4), claim=1.0, true_loss=1.0, release="the pairs of the returned value"),
+          build=_build_client("CMSClient", 1.0, _HASHES, 8, is_hadamard=True), true_loss=1.0),
+    _pure(name="HadamardMechClient(1.0, 4, 1)", build=_build_client("HadamardMechClient", 1.0, 4,
+          1), pair=(1, 4), claim=1.0, true_loss=1.0, release="the pairs of the returned value"),
     _pure(name="HadamardMechClient(2.0, 4, 1, use_optimal_t=True)", pair=(1, 4), claim=2.0,
-          build=_client("HadamardMechClient", 2.0, 4, 1, use_optimal_t=True), true_loss=2.0,
+          build=_build_client("HadamardMechClient", 2.0, 4, 1, use_optimal_t=True), true_loss=2.0,
           release="the pairs of the returned value"),
     _pure(name="HadamardResponseClient(1.0, 8, None)", pair=(1, 8), claim=1.0, true_loss=1.0,
-          build=_client("HadamardResponseClient", 1.0, 8, None)),
+          build=_build_client("HadamardResponseClient", 1.0, 8, None)),
     _pure(name="HadamardResponseClient(3.0, 8, hash_funcs)", pair=(1, 8), claim=3.0,
-          build=_client("HadamardResponseClient", 3.0, 8, np.arange(8)), true_loss=3.0),
+          build=_build_client("HadamardResponseClient", 3.0, 8, np.arange(8)), true_loss=3.0),
     _pure(name="RAPPORClient(0.5, 8, hash_funcs), two hash functions", pair=(1, 2),
-          build=_client("RAPPORClient", 0.5, 8, [_HASHES], num_of_cohorts=1),
+          build=_build_client("RAPPORClient", 0.5, 8, [_HASHES], num_of_cohorts=1),
           claim=4 * math.log(3), true_loss=math.inf, stated=_STATED_RAPPOR.format(90),
           cause=_RAPPOR),
     _pure(name="RAPPORClient(0.76, 8, hash_funcs), one hash function", pair=(1, 2), claim=1.0,
-          build=_client("RAPPORClient", 0.76, 8, [_HASHES[:1]], num_of_cohorts=1),
+          build=_build_client("RAPPORClient", 0.76, 8, [_HASHES[:1]], num_of_cohorts=1),
           true_loss=math.inf, stated=_STATED_RAPPOR.format(78), cause=_RAPPOR),
     _pure(name="PCSClient(1.0, 2, 8, hash_funcs)", pair=(1, 2), claim=1.0, true_loss=1.0,
-          build=_client("PCSClient", 1.0, 2, 8, [(_hash(8, i), _hash(2, i)) for i in (0, 1)])),
+          build=_build_client("PCSClient", 1.0, 2, 8, [(_make_hash(8, i), _make_hash(2, i)) for i
+          in (0, 1)])),
     _pure(name="SketchResponseClient(1.0, 8, hash_funcs)", pair=(1, 2), claim=1.0,
-          build=_client("SketchResponseClient", 1.0, 8, _HASHES), true_loss=1.0),
+          build=_build_client("SketchResponseClient", 1.0, 8, _HASHES), true_loss=1.0),
     _pure(name="SketchResponseClient(1.0, 8, hash_funcs, fo_client=DEClient(1.0, 8))",
-          build=_client("SketchResponseClient", 1.0, 8, _HASHES, inner=("DEClient", 1.0, 8)),
+          build=_build_client("SketchResponseClient", 1.0, 8, _HASHES, inner=("DEClient", 1.0, 8)),
           pair=(1, 2), claim=1.0, true_loss=1.0),
-    _pure(name="PEMClient(1.0, 2, 6, 2)", build=_client("PEMClient", 1.0, 2, 6, 2), claim=1.0,
+    _pure(name="PEMClient(1.0, 2, 6, 2)", build=_build_client("PEMClient", 1.0, 2, 6, 2), claim=1.0,
           pair=("000000", "111111"), stated=_STATED_HITTERS, true_loss=1.0),
     _pure(name="PEMClient(4.0, 2, 6, 2, fo_client=DEClient(4.0, 64))", claim=4.0, true_loss=4.0,
-          build=_client("PEMClient", 4.0, 2, 6, 2, inner=("DEClient", 4.0, 64)),
+          build=_build_client("PEMClient", 4.0, 2, 6, 2, inner=("DEClient", 4.0, 64)),
           pair=("000000", "111111"), stated=_STATED_HITTERS),
-    _pure(name="TreeHistClient(1.0, 2, 4)", build=_client("TreeHistClient", 1.0, 2, 4), claim=1.0,
-          pair=("0000", "1111"), stated=_STATED_HITTERS, true_loss=1.0),
+    _pure(name="TreeHistClient(1.0, 2, 4)", build=_build_client("TreeHistClient", 1.0, 2, 4),
+          claim=1.0, pair=("0000", "1111"), stated=_STATED_HITTERS, true_loss=1.0),
     _pure(name="TreeHistClient(4.0, 2, 4, fo_client=DEClient(4.0, 16))", claim=4.0, true_loss=4.0,
-          build=_client("TreeHistClient", 4.0, 2, 4, inner=("DEClient", 4.0, 16)),
+          build=_build_client("TreeHistClient", 4.0, 2, 4, inner=("DEClient", 4.0, 16)),
           pair=("0000", "1111"), stated=_STATED_HITTERS),
-    _pure(name="SFPClient(1.0, 2, 4)", build=_client("SFPClient", 1.0, 2, 4), claim=1.0,
+    _pure(name="SFPClient(1.0, 2, 4)", build=_build_client("SFPClient", 1.0, 2, 4), claim=1.0,
           pair=("0000", "1111"), stated=_STATED_HITTERS),
     _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 4))", claim=4.0,
-          build=_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, [_hash(4, 1)], 4)),
-          pair=("0000", "1111"), stated=_STATED_HITTERS),
-    _single("GRR", 17, 4, 1.0),
-    _single("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
-    _single("UE", 17, 4, 1.0),
-    _single("UE", 17, 4, 1.0, False),
-    _single("HE", 18, 4, 1.0),
-    _single("LH", 21, 4, 1.0, attack=_match_hashes((0, 1), 4)),
-    _single("LH", 21, 4, 1.0, False, attack=_match_hashes((0, 1), 2)),
-    _single("SS", 17, 4, 1.0),
-    _single("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _single("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
+          build=_build_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, [_make_hash(4, 1)],
+          4)), pair=("0000", "1111"), stated=_STATED_HITTERS),
+    _make_single_case("GRR", 17, 4, 1.0),
+    _make_single_case("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
+    _make_single_case("UE", 17, 4, 1.0),
+    _make_single_case("UE", 17, 4, 1.0, False),
+    _make_single_case("HE", 18, 4, 1.0),
+    _make_single_case("LH", 21, 4, 1.0, attack=_match_hashes((0, 1), 4)),
+    _make_single_case("LH", 21, 4, 1.0, False, attack=_match_hashes((0, 1), 2)),
+    _make_single_case("SS", 17, 4, 1.0),
+    _make_single_case("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _make_single_case("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
             build=lambda: lambda x, size, rng: np.sort(_SUBSETS()(x, size, rng)),
             release="the returned array, sorted"),
-    _single("ADP", 17, 4, 1.0),
-    _single("ADP", 17, 20, 1.0),
-    _tuple("SPL", "GRR", 22, [4, 4], true_loss=1.0),
-    _tuple("SPL", "UE", 44, [4, 4], true_loss=1.0),
-    _tuple("SPL", "SS", 90, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _tuple("SMP", "GRR", 22, [4, 4], true_loss=1.0),
-    _tuple("SMP", "UE", 42, [4, 4], true_loss=1.0),
-    _tuple("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _tuple("RSpFD", "GRR", 17, [4, 4], true_loss=_amplify(2), reading="relation unclear",
-           trials=200_000, cause=_ATTRIBUTE.format(22)),
-    _tuple("RSpFD", "GRR", 17, [4, 4], name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value",
-           pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE, true_loss=1.0),
-    _tuple("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
+    _make_single_case("ADP", 17, 4, 1.0),
+    _make_single_case("ADP", 17, 20, 1.0),
+    _make_tuple_case("SPL", "GRR", 22, [4, 4], true_loss=1.0),
+    _make_tuple_case("SPL", "UE", 44, [4, 4], true_loss=1.0),
+    _make_tuple_case("SPL", "SS", 90, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _make_tuple_case("SMP", "GRR", 22, [4, 4], true_loss=1.0),
+    _make_tuple_case("SMP", "UE", 42, [4, 4], true_loss=1.0),
+    _make_tuple_case("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _make_tuple_case("RSpFD", "GRR", 17, [4, 4], true_loss=_amplify_epsilon(2),
+          reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(22)),
+    _make_tuple_case("RSpFD", "GRR", 17, [4, 4],
+          name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value", pair=((0, 0), (1, 0)),
+          relation=_ONE_OF_A_TUPLE, true_loss=1.0),
+    _make_tuple_case("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=_loss_of_fake_data(20 / (_AMPLIFIED + 19)), trials=200_000,
            cause=_ONE_ATTRIBUTE.format(22)),
-    _tuple("RSpFD", "UE_zero", 49, [4, 4], true_loss=_amplify(2), reading="relation unclear",
-           trials=200_000, cause=_ATTRIBUTE.format(55)),
-    _tuple("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=1.0),
-    _tuple("RSpFD", "UE_rnd", 83, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=_loss_of_fake_data(20 / (_AMPLIFIED + 19)), trials=200_000,
-           attack=_match({0: 1, 1: 0, 20: 0, 21: 1}), cause=_ONE_ATTRIBUTE.format(89)),
-    _tuple("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
+    _make_tuple_case("RSpFD", "UE_zero", 49, [4, 4], true_loss=_amplify_epsilon(2),
+          reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(55)),
+    _make_tuple_case("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)),
+          relation=_ONE_OF_A_TUPLE, true_loss=1.0),
+    _make_tuple_case("RSpFD", "UE_rnd", 83, [20, 2], pair=((0, 0), (1, 0)),
+          relation=_ONE_OF_A_TUPLE, true_loss=_loss_of_fake_data(20 / (_AMPLIFIED + 19)),
+          trials=200_000, attack=_match_entries({0: 1, 1: 0, 20: 0, 21: 1}),
+          cause=_ONE_ATTRIBUTE.format(89)),
+    _make_tuple_case("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=_loss_of_fake_data((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
-           attack=_match({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
-    _repeated("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
-    _repeated("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _repeated("L_LH", 18, 4, 2.0, 1.0, attack=_match_hashes((0, 1), 3)),
-    _repeated("L_ADP", 18, 4, 2.0, 1.0),
-    _repeated("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
-              build=_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
-              stated="long_freq_est/L_SUE.py:21, docstring: privacy of infinitely many reports",
-              reading="release unclear", true_loss=2.0, release="four returned values",
-              cause="each call draws the permanent round anew (long_freq_est/L_SUE.py:64)"),
-    _repeated("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
-    _repeated("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
+           attack=_match_entries({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
+    _make_report_case("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
+    _make_report_case("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
+    _make_report_case("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _make_report_case("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _make_report_case("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
+    _make_report_case("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _make_report_case("L_LH", 18, 4, 2.0, 1.0, attack=_match_hashes((0, 1), 3)),
+    _make_report_case("L_ADP", 18, 4, 2.0, 1.0),
+    _make_report_case("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
+          build=_build_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
+          stated="long_freq_est/L_SUE.py:21, docstring: privacy of infinitely many reports",
+          reading="release unclear", true_loss=2.0, release="four returned values",
+          cause="each call draws the permanent round anew (long_freq_est/L_SUE.py:64)"),
+    _make_report_case("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
+    _make_report_case("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
     _toolbox(name="GeneralizedRandomizedResponse(4, 1.0)", pair=(0, 1), claim=1.0, true_loss=1.0,
-             build=_protocol("grr:GeneralizedRandomizedResponse", 4, 1.0)),
-    _toolbox(name="UnaryEncoding(4, 1.0)", build=_protocol("ue:UnaryEncoding", 4, 1.0),
+             build=_build_protocol("grr:GeneralizedRandomizedResponse", 4, 1.0)),
+    _toolbox(name="UnaryEncoding(4, 1.0)", build=_build_protocol("ue:UnaryEncoding", 4, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0),
     _toolbox(name="UnaryEncoding(4, 1.0, optimal=False)", pair=(0, 1), claim=1.0, true_loss=1.0,
-             build=_protocol("ue:UnaryEncoding", 4, 1.0, optimal=False)),
-    _toolbox(name="HistogramEncoding(4, 1.0)", build=_protocol("he:HistogramEncoding", 4, 1.0),
-             pair=(0, 1), claim=1.0),
+             build=_build_protocol("ue:UnaryEncoding", 4, 1.0, optimal=False)),
+    _toolbox(name="HistogramEncoding(4, 1.0)", build=_build_protocol("he:HistogramEncoding", 4,
+          1.0), pair=(0, 1), claim=1.0),
     _toolbox(name="HistogramEncoding(4, 1.0, thresholding=False)", pair=(0, 1), claim=1.0,
-             build=_protocol("he:HistogramEncoding", 4, 1.0, thresholding=False), true_loss=1.0),
-    _toolbox(name="LocalHashing(4, 1.0)", build=_protocol("lh:LocalHashing", 4, 1.0),
+          build=_build_protocol("he:HistogramEncoding", 4, 1.0, thresholding=False), true_loss=1.0),
+    _toolbox(name="LocalHashing(4, 1.0)", build=_build_protocol("lh:LocalHashing", 4, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0, release="the numbers of the returned pair",
              attack=_match_hashes((0, 1), 4)),
-    _toolbox(name="SubsetSelection(4, 1.0)", build=_protocol("ss:SubsetSelection", 4, 1.0),
+    _toolbox(name="SubsetSelection(4, 1.0)", build=_build_protocol("ss:SubsetSelection", 4, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0),
-    _toolbox(name="SubsetSelection(20, 1.0)", build=_protocol("ss:SubsetSelection", 20, 1.0),
+    _toolbox(name="SubsetSelection(20, 1.0)", build=_build_protocol("ss:SubsetSelection", 20, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0),
     _nprr(name="laplace(x, 1.0)", pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
           build=lambda: lambda x, size, _: import_attribute("nprr:laplace")(np.full(size, x), 1.0),
@@ -408,15 +418,15 @@ CASES: tuple[Case, ...] = (
     _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _respond_at(16), claim=1.0,
           pair=(0.0, 1.0), true_loss=_loss_of_response(16, 1.0), cause=_GRID),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).sketch_map", pair=("apple", "grape"),
-         build=_sketch(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",
+         build=_build_sketch(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",
          release="sketch_map, an attribute: its keys", true_loss=math.inf,
          cause="a sketch is stored under the true segment (HyperLogLogLDP.py:28)"),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).estimate_word('apple')", pair=("apple", "grape"),
-         build=_sketch(lambda sketch: sketch.estimate_word("apple")), relation="any two words",
-         true_loss=math.inf,
+         build=_build_sketch(lambda sketch: sketch.estimate_word("apple")),
+         relation="any two words", true_loss=math.inf,
          cause="a word whose segments were not inserted has the estimate 0 (HyperLogLogLDP.py:43)"),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).reported_item_hashes", pair=("apple", "grape"),
-         build=_sketch(lambda sketch: sorted(map(str, sketch.reported_item_hashes))),
+         build=_build_sketch(lambda sketch: sorted(map(str, sketch.reported_item_hashes))),
          relation="any two words", release="reported_item_hashes, an attribute",
          cause="the probability of the true hash is that of a choice between two answers, and "
          "another hash is one of 2**64 (HyperLogLogLDP.py:15)"),

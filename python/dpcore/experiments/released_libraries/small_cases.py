@@ -36,7 +36,7 @@ _LISTS: Final = ([0.0] * 10, [0.0] * 9 + [1.0])
 _LONGER: Final = ([5.0] * 9, [5.0] * 9 + [6.0])
 
 
-def _call(path: str, **options: Any) -> _Build:
+def _build_call(path: str, **options: Any) -> _Build:
     """Return a function that builds a call with one input."""
 
     def build() -> Callable[[Any], Any]:
@@ -56,7 +56,7 @@ def _call_array(path: str, **options: Any) -> _Build:
     return build
 
 
-def _add(path: str, **options: Any) -> _Build:
+def _build_sum(path: str, **options: Any) -> _Build:
     """Return a function that builds the sum of an input and of the noise of a package."""
 
     def build() -> Callable[[Any], Any]:
@@ -66,7 +66,7 @@ def _add(path: str, **options: Any) -> _Build:
     return build
 
 
-def _draw(path: str, key: str, *others: Any, **options: Any) -> _Build:
+def _build_draws(path: str, key: str, *others: Any, **options: Any) -> _Build:
     """Return a function that builds a call for many records, each of which has its own noise.
 
     Args:
@@ -110,7 +110,7 @@ def _pure_sigma(*arguments: float) -> float:
     return float(import_attribute("diffpriv_pure:gaussian_sigma")(*arguments))
 
 
-def _operate(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
+def _build_operation(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
     """Return a function that builds an operation of eeprivacy; its result is read as floats."""
 
     def build() -> Callable[[Any], Any]:
@@ -122,7 +122,7 @@ def _operate(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> 
     return build
 
 
-def _publish(*names: str, **bounds: float) -> _Build:
+def _build_hours(*names: str, **bounds: float) -> _Build:
     """Return a function that builds noisy sums of clipped hours, as the README adds them."""
 
     def build() -> Callable[[Any], Any]:
@@ -164,7 +164,7 @@ def _publish_periods() -> Callable[[Any], Any]:
     return publish
 
 
-def _ask(
+def _build_query(
     query: Callable[[Any], Any], epsilon: float, kind: str = "Float", low: Any = 0, high: Any = 200
 ) -> _Build:
     """Return a function that builds a query of dwork on a table with columns A and B."""
@@ -188,7 +188,7 @@ def _group_rows() -> Callable[[Any], Any]:
     return lambda x: tuple(dataset(schema, frame({"A": x})).group_by(by="A").groups)
 
 
-def _obfuscate(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
+def _build_obfuscation(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
     """Return a function that builds a mechanism of pypantera on a small vocabulary."""
 
     def build() -> Callable[[Any, int, Any], Any]:
@@ -234,7 +234,7 @@ def _release_column(path: str, **options: Any) -> _Build:
     return build
 
 
-def _move(*columns: str, fresh: bool = True) -> _Build:
+def _build_moves(*columns: str, fresh: bool = True) -> _Build:
     """Return a function that builds metric privacy at epsilon 0.01 per metre.
 
     Args:
@@ -309,70 +309,71 @@ _TEM: Final = "SamplingPerturbationMechanism.tem:TEM"
 
 CASES: tuple[Case, ...] = (
     _pure(name="laplace_noise(scale=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0, true_loss=1.0,
-          build=_add("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0), relation=_DISTANCE,
-          stated="__init__.py:45, docstring: pure epsilon-DP", trials=100_000),
+          build=_build_sum("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0),
+          relation=_DISTANCE, stated="__init__.py:45, docstring: pure epsilon-DP", trials=100_000),
     _pure(name="private_sum(bounds=(0, 1), epsilon=1)", pair=_LISTS, claim=1.0, true_loss=1.0,
-          build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
+          build=_build_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000),
     _pure(name="private_sum(bounds=(0, 1), epsilon=1), a missing value", claim=1.0, true_loss=1.0,
-          build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
+          build=_build_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
           pair=([0.0] * 10, [0.0] * 9 + [math.nan]), stated=_PURE_SUM, trials=100_000,
           relation="one value is replaced by a missing one", reading="relation unclear"),
     _pure(name="private_sum(bounds=(5, 6), epsilon=1), one value added", pair=_LONGER, claim=1.0,
-          build=_call("diffpriv_pure:private_sum", bounds=(5.0, 6.0), epsilon=1.0),
+          build=_build_call("diffpriv_pure:private_sum", bounds=(5.0, 6.0), epsilon=1.0),
           relation=_ADD, stated=_PURE_SUM, true_loss=6.0, trials=100_000,
           reading="relation unclear",
           cause="the sensitivity is the upper less the lower bound (__init__.py:83)"),
     _pure(name="private_sum(bounds=(0, 1), epsilon=0.5, delta=1e-6)", pair=_LISTS, claim=0.5,
-          delta=1e-6, build=_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=0.5,
+          delta=1e-6, build=_build_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=0.5,
                                   delta=1e-6),
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
           true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
     _pure(name="gaussian_noise(gaussian_sigma(1, epsilon=8, delta=0.1))", pair=_ZERO_ONE,
-          build=lambda: _add("diffpriv_pure:gaussian_noise", sigma=_pure_sigma(1.0, 8.0, 0.1))(),
-          claim=8.0, delta=0.1, relation=_DISTANCE, stated="README, public API: analytic sigma",
-          true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1), trials=4 * 10**6,
+          build=lambda: _build_sum("diffpriv_pure:gaussian_noise", sigma=_pure_sigma(1.0, 8.0,
+          0.1))(), claim=8.0, delta=0.1, relation=_DISTANCE,
+          stated="README, public API: analytic sigma", true_loss=_gaussian_loss(8 / math.sqrt(2 *
+          math.log(12.5)), 0.1), trials=4 * 10**6,
           cause="a formula for epsilon below 1 is used for any epsilon (__init__.py:57)"),
     _pure(name="private_mean(bounds=(0, 10), epsilon=0.5)", claim=0.5, true_loss=0.5,
-          build=_call("diffpriv_pure:private_mean", bounds=(0.0, 10.0), epsilon=0.5),
+          build=_build_call("diffpriv_pure:private_mean", bounds=(0.0, 10.0), epsilon=0.5),
           pair=([1.2, 3.4, 0.0], [1.2, 3.4, 10.0]), relation=_REPLACE, stated=_PURE_MEAN,
           trials=100_000),
     _pure(name="private_mean(bounds=(0, 1), epsilon=0.1), one value added", claim=0.1,
-          build=_call("diffpriv_pure:private_mean", bounds=(0.0, 1.0), epsilon=0.1),
+          build=_build_call("diffpriv_pure:private_mean", bounds=(0.0, 1.0), epsilon=0.1),
           pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_PURE_MEAN, true_loss=math.inf,
           trials=100_000, reading="relation unclear",
           cause="the scale of the noise shows the number of values (__init__.py:94)"),
     _pure(name="private_count(epsilon=1)", pair=(42, 43), claim=1.0, true_loss=math.inf,
-          build=_call("diffpriv_pure:private_count", epsilon=1.0), stated=_PURE_COUNT,
+          build=_build_call("diffpriv_pure:private_count", epsilon=1.0), stated=_PURE_COUNT,
           relation="counts that differ by 1", trials=200_000,
           cause="the noise has one side only: it is never negative (__init__.py:74)"),
     _presto(name="applyDPLaplace(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_draw("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
+            build=_build_draws("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(75), true_loss=1.0, trials=10**6),
     _presto(name="applyDPLaplace(sensitivity=3, epsilon=0.5)", pair=(0.0, 3.0), claim=0.5,
-            build=_draw("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
+            build=_build_draws("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
             relation=_DISTANCE, stated=_PRESTO_NOISE.format(75), true_loss=0.5, trials=10**6),
     _presto(name="applyDPExponential(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_draw("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
+            build=_build_draws("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(53), true_loss=1.0, trials=10**6),
     _presto(name="applyDPGaussian(sensitivity=1, delta=1e-5, epsilon=1)", pair=_ZERO_ONE,
-            claim=1.0, delta=1e-5, build=_draw("ornl_presto:applyDPGaussian", "domain"),
+            claim=1.0, delta=1e-5, build=_build_draws("ornl_presto:applyDPGaussian", "domain"),
             relation=_DISTANCE, stated=_PRESTO_NOISE.format(32), trials=10**6,
             true_loss=_gaussian_loss(1 / math.sqrt(math.log(1.25e5)), 1e-5), reading="source only",
             cause="the variance lacks the factor 2 of the classical formula "
             "(privacy_mechanisms.py:40)"),
     _presto(name="applyDPGaussian(sensitivity=1, delta=0.001, epsilon=5)", pair=_ZERO_ONE,
-            build=_draw("ornl_presto:applyDPGaussian", "domain", epsilon=5.0, delta=1e-3),
+            build=_build_draws("ornl_presto:applyDPGaussian", "domain", epsilon=5.0, delta=1e-3),
             claim=5.0, delta=1e-3, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
             true_loss=_gaussian_loss(5 / math.sqrt(math.log(1250)), 1e-3), trials=4 * 10**6,
             cause="the variance lacks the factor 2 of the classical formula "
             "(privacy_mechanisms.py:40)"),
     _presto(name="applyDPGaussian(sensitivity=100, delta=1e-5, epsilon=1)", pair=(0.0, 100.0),
-            claim=1.0, delta=1e-5, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
-            build=_draw("ornl_presto:applyDPGaussian", "domain", sensitivity=100), trials=10**6,
-            true_loss=_gaussian_loss(10 / math.sqrt(math.log(1.25e5)), 1e-5),
-            cause="the standard deviation grows with the root of the sensitivity, and lacks a "
-            "factor of the root of 2 (privacy_mechanisms.py:40)"),
+          claim=1.0, delta=1e-5, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
+          build=_build_draws("ornl_presto:applyDPGaussian", "domain", sensitivity=100),
+          trials=10**6, true_loss=_gaussian_loss(10 / math.sqrt(math.log(1.25e5)), 1e-5),
+          cause="the standard deviation grows with the root of the sensitivity, and lacks a "
+          "factor of the root of 2 (privacy_mechanisms.py:40)"),
     _presto(name="applySVTAboveThreshold_full(epsilon=1)", claim=1.0, true_loss=math.inf,
             pair=([0.0, 0.0, 0.0, 10.0], [0.0, 0.0, 0.0, 11.0]), relation=_REPLACE,
             build=_call_array("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
@@ -394,120 +395,113 @@ CASES: tuple[Case, ...] = (
             trials=5_000, reading="relation unclear",
             cause="no bound of the values is stated or applied (privacy_mechanisms.py:176)"),
     _presto(name="hadamard_response(epsilon=1), 10 values", pair=(0.0, 5.0), claim=1.0,
-            build=_draw("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
+            build=_build_draws("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
             relation=_LOCAL, stated="privacy_mechanisms.py:186, docstring: local DP, epsilon",
             true_loss=math.log(10 * math.e + 1), trials=10**6,
             cause="the probability to answer truthfully is that for two values, and does not "
             "depend on the number of values (privacy_mechanisms.py:195)"),
     _presto(name="rappor(epsilon=1)", pair=(0.0, 28.0), claim=1.0, true_loss=1.0, trials=50_000,
-            build=_draw("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
+            build=_build_draws("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
             stated="privacy_mechanisms.py:208, docstring: epsilon"),
     _presto(name="rappor(epsilon=1, k=4)", pair=(0.0, 1936.0), claim=1.0, true_loss=3.0,
-            build=_draw("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
+            build=_build_draws("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
             stated="privacy_mechanisms.py:208, docstring: epsilon", trials=50_000,
             cause="epsilon is spent on each bit of the filter, of which several differ "
             "(privacy_mechanisms.py:221)"),
     _energy(name="LaplaceMechanism(epsilon=1, sensitivity=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_draw("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+            build=_build_draws("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
                         epsilon=1.0, sensitivity=1.0),
             relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=1.0, trials=10**6),
     _energy(name="LaplaceMechanism(epsilon=0.1, sensitivity=3)", pair=(0.0, 3.0), claim=0.1,
-            build=_draw("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+            build=_build_draws("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
                         epsilon=0.1, sensitivity=3.0),
             relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=0.1, trials=10**6),
     _energy(name="GaussianMechanism(epsilon=0.5, delta=0.01, sensitivity=1)", pair=_ZERO_ONE,
-            build=_draw("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+            build=_build_draws("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
                         epsilon=0.5, delta=0.01, sensitivity=1.0),
             claim=0.5, delta=0.01, relation=_DISTANCE, stated=_ENERGY.format(103),
             true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(125)), 0.01), trials=10**6),
     _energy(name="GaussianMechanism(epsilon=8, delta=0.1, sensitivity=1)", pair=_ZERO_ONE,
-            build=_draw("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+            build=_build_draws("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
                         epsilon=8.0, delta=0.1, sensitivity=1.0), claim=8.0, delta=0.1,
             relation=_DISTANCE, stated=_ENERGY.format(103), trials=10**7,
             true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
             cause="a formula for epsilon below 1 is used for any epsilon (mechanisms.py:83)"),
     _energy(name="PrivateClampedSum(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
-            build=_operate("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound": 1},
-                           epsilon=1.0),
-            relation=_REPLACE, stated="operations.py:29, docstring", trials=50_000),
+          build=_build_operation("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound":
+          1}, epsilon=1.0), relation=_REPLACE, stated="operations.py:29, docstring", trials=50_000),
     _energy(name="PrivateClampedSum(5, 6), epsilon=1, one value added", pair=_LONGER, claim=1.0,
-            build=_operate("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound": 6},
-                           epsilon=1.0),
-            relation=_ADD, stated=_ENERGY_ADD.format(29), true_loss=6.0, trials=50_000,
-            reading="relation unclear",
-            cause="the sensitivity is the upper less the lower bound (operations.py:39)"),
+          build=_build_operation("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound":
+          6}, epsilon=1.0), relation=_ADD, stated=_ENERGY_ADD.format(29), true_loss=6.0,
+          trials=50_000, reading="relation unclear",
+          cause="the sensitivity is the upper less the lower bound (operations.py:39)"),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1, no value", pair=([], [1.0]), claim=1.0,
-            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
-                           epsilon=1.0),
-            relation=_ADD, stated=_ENERGY_ADD.format(71), trials=20_000),
+          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          1}, epsilon=1.0), relation=_ADD, stated=_ENERGY_ADD.format(71), trials=20_000),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
-            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
-                           epsilon=1.0),
-            relation=_REPLACE, stated="operations.py:71, docstring", trials=50_000),
+          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          1}, epsilon=1.0), relation=_REPLACE, stated="operations.py:71, docstring", trials=50_000),
     _energy(name="PrivateClampedMean(0, 1), epsilon=0.1, one value added", claim=0.1,
-            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
-                           epsilon=0.1),
-            pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_ENERGY_ADD.format(71), trials=100_000,
-            true_loss=math.log(2) + 0.05, reading="relation unclear",
-            cause="the scale of the noise shows the number of values (operations.py:98)"),
+          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          1}, epsilon=0.1), pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_ENERGY_ADD.format(71),
+          trials=100_000, true_loss=math.log(2) + 0.05, reading="relation unclear",
+          cause="the scale of the noise shows the number of values (operations.py:98)"),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1, a value of 100", claim=1.0,
-            build=_operate("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound": 1},
-                           epsilon=1.0),
-            pair=([0.0] * 10, [0.0] * 9 + [100.0]), relation=_REPLACE, true_loss=100.0,
-            stated="operations.py:62 and 71, docstrings: clamping bounds the sensitivity",
-            cause="the mean is clamped, but not the values (operations.py:82)", trials=50_000),
+          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          1}, epsilon=1.0), pair=([0.0] * 10, [0.0] * 9 + [100.0]), relation=_REPLACE,
+          true_loss=100.0,
+          stated="operations.py:62 and 71, docstrings: clamping bounds the sensitivity",
+          cause="the mean is clamped, but not the values (operations.py:82)", trials=50_000),
     _energy(name="PrivateVectorClampedMeanGaussian(0, 1, k=2, N=2), epsilon=1", claim=1.0,
-            build=_operate("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01, epsilon=1.0,
-                           options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}),
-            pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [1.0, 1.0]]), delta=0.01, trials=20_000,
-            relation="one vector is replaced", stated="operations.py:135 and 164, docstrings",
-            true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(125)), 0.01)),
+          build=_build_operation("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01,
+          epsilon=1.0, options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}), pair=([[0.0,
+          0.0]] * 2, [[0.0, 0.0], [1.0, 1.0]]), delta=0.01, trials=20_000,
+          relation="one vector is replaced", stated="operations.py:135 and 164, docstrings",
+          true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(125)), 0.01)),
     _energy(name="PrivateVectorClampedMeanLaplace(0, 1, k=2, N=2), epsilon=1", claim=1.0,
-            build=_operate("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0, epsilon=1.0,
-                           options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}),
-            pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 1.0]]), true_loss=math.inf, trials=20_000,
-            relation="one vector is replaced", stated="operations.py:214 and 241, docstrings",
-            cause="one number is drawn for all entries (operations.py:256, mechanisms.py:26)"),
+          build=_build_operation("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0,
+          epsilon=1.0, options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}), pair=([[0.0,
+          0.0]] * 2, [[0.0, 0.0], [0.0, 1.0]]), true_loss=math.inf, trials=20_000,
+          relation="one vector is replaced", stated="operations.py:214 and 241, docstrings",
+          cause="one number is drawn for all entries (operations.py:256, mechanisms.py:26)"),
     _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value added", claim=1.0,
-            build=_operate("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
-            pair=([0.0] * 9, [0.0] * 9 + [1.0]), relation=_ADD, true_loss=1.0, trials=10_000,
-            stated=_ENERGY_ADD.format(295)),
+          build=_build_operation("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+          pair=([0.0] * 9, [0.0] * 9 + [1.0]), relation=_ADD, true_loss=1.0, trials=10_000,
+          stated=_ENERGY_ADD.format(295)),
     _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value replaced", pair=_LISTS,
-            build=_operate("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
-            claim=1.0, relation=_REPLACE, stated="operations.py:295, docstring", true_loss=2.0,
-            trials=20_000, reading="relation unclear",
-            cause="a replaced value changes two bins (operations.py:302)"),
+          build=_build_operation("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+          claim=1.0, relation=_REPLACE, stated="operations.py:295, docstring", true_loss=2.0,
+          trials=20_000, reading="relation unclear",
+          cause="a replaced value changes two bins (operations.py:302)"),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5", claim=1.0, trials=50_000,
-            build=_operate("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
-                           quantile=0.5),
-            pair=([0.0] * 2 + [1.0] * 6, [0.0] * 2 + [1.0] * 6 + [2.0]), relation=_ADD,
-            stated=_ENERGY_ADD.format(335)),
+          build=_build_operation("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          quantile=0.5), pair=([0.0] * 2 + [1.0] * 6, [0.0] * 2 + [1.0] * 6 + [2.0]),
+          relation=_ADD, stated=_ENERGY_ADD.format(335)),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.9", claim=1.0,
-            build=_operate("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
-                           quantile=0.9), trials=200_000, true_loss=1.8 + math.log(7.2 / 9),
-            pair=([0.0] * 2 + [1.0] * 7, [0.0] * 2 + [1.0] * 7 + [2.0]), relation=_ADD,
-            stated=_ENERGY_ADD.format(335),
-            cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
+          build=_build_operation("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          quantile=0.9), trials=200_000, true_loss=1.8 + math.log(7.2 / 9), pair=([0.0] * 2 + [1.0]
+          * 7, [0.0] * 2 + [1.0] * 7 + [2.0]), relation=_ADD, stated=_ENERGY_ADD.format(335),
+          cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5, one value replaced",
-            build=_operate("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
-                           quantile=0.5), trials=200_000, true_loss=2 + math.log(5 / 7),
-            pair=([0.0] + [1.0] * 5 + [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE,
-            claim=1.0, stated="operations.py:335, docstring",
-            cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
-    _group(name="sum of actual hours", build=_publish("actual"), claim=0.8,
+          build=_build_operation("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          quantile=0.5), trials=200_000, true_loss=2 + math.log(5 / 7), pair=([0.0] + [1.0] * 5 +
+          [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE, claim=1.0,
+          stated="operations.py:335, docstring",
+          cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
+    _group(name="sum of actual hours", build=_build_hours("actual"), claim=0.8,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.8, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sum of planned hours", build=_publish("planned"), claim=0.2,
+    _group(name="sum of planned hours", build=_build_hours("planned"), claim=0.2,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.2, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sums of planned and of actual hours", build=_publish("planned", "actual"),
+    _group(name="sums of planned and of actual hours", build=_build_hours("planned", "actual"),
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), claim=1.0, true_loss=1.0,
            relation=_REPLACE, stated=_GROUP, trials=50_000),
     _group(name="sum of actual hours, bounds (30, 50)", claim=0.8, true_loss=0.8,
-           build=_publish("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
+           build=_build_hours("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), relation=_REPLACE, stated=_GROUP,
            trials=50_000),
-    _group(name="sum of actual hours, a missing value", build=_publish("actual"), claim=0.8,
+    _group(name="sum of actual hours, a missing value", build=_build_hours("actual"), claim=0.8,
            pair=([40.0] * 6, [40.0] * 5 + [math.nan]), true_loss=math.inf, stated=_GROUP,
            relation="one value is replaced by a missing one", reading="relation unclear",
            trials=20_000, cause="a missing value passes the clipping, and so the sum shows it "
@@ -516,88 +510,88 @@ CASES: tuple[Case, ...] = (
            build=_publish_periods, pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
            true_loss=1.0, relation="the values of one user are replaced", trials=20_000,
            stated="accounting.py:233, docstring: never more than the annual cap; README"),
-    _dwork(name="len().dp(0.5)", build=_ask(lambda rows: rows.len(), 0.5), claim=0.5,
+    _dwork(name="len().dp(0.5)", build=_build_query(lambda rows: rows.len(), 0.5), claim=0.5,
            pair=([0.0] * 5, [0.0] * 6), relation="one row is added", true_loss=0.5,
            stated=_DWORK, trials=20_000),
     _dwork(name='["A"].sum().dp(1), Float(0, 200)', claim=1.0, true_loss=1.0, trials=10_000,
-           build=_ask(lambda rows: rows["A"].sum(), 1.0), pair=([80.0, 0.0], [80.0, 200.0]),
+           build=_build_query(lambda rows: rows["A"].sum(), 1.0), pair=([80.0, 0.0], [80.0, 200.0]),
            relation="one row is replaced", stated=_DWORK),
     _dwork(name='["A"].sum().dp(1), Float(100, 200), one row added', claim=1.0, true_loss=2.0,
-           build=_ask(lambda rows: rows["A"].sum(), 1.0, low=100), relation="one row is added",
-           pair=([180.0], [180.0, 200.0]), stated=_DWORK, trials=5_000,
-           reading="relation unclear",
-           cause="the sensitivity is the range of the column (dataset/pandas.py:110)"),
+          build=_build_query(lambda rows: rows["A"].sum(), 1.0, low=100),
+          relation="one row is added", pair=([180.0], [180.0, 200.0]), stated=_DWORK, trials=5_000,
+          reading="relation unclear",
+          cause="the sensitivity is the range of the column (dataset/pandas.py:110)"),
     _dwork(name='["A"].sum().dp(1), Integer(0, 200)', claim=1.0, true_loss=math.inf,
-           build=_ask(lambda rows: rows["A"].sum(), 1.0, "Integer"), relation="one row is replaced",
-           pair=([80, 0], [80, 1]), stated=_DWORK, trials=10_000,
-           cause="the noise is a multiple of the sensitivity, so that the sum is seen up to a "
-           "multiple of it (language/types.py:197)"),
+          build=_build_query(lambda rows: rows["A"].sum(), 1.0, "Integer"),
+          relation="one row is replaced", pair=([80, 0], [80, 1]), stated=_DWORK, trials=10_000,
+          cause="the noise is a multiple of the sensitivity, so that the sum is seen up to a "
+          "multiple of it (language/types.py:197)"),
     _dwork(name='(["A"] + ["B"]).sum().dp(1), Float(0, 200)', claim=1.0, true_loss=2.0,
-           build=_ask(lambda rows: (rows["A"] + rows["B"]).sum(), 1.0), trials=10_000,
+           build=_build_query(lambda rows: (rows["A"] + rows["B"]).sum(), 1.0), trials=10_000,
            pair=([80.0, 0.0], [80.0, 200.0]), relation="one row is replaced", stated=_DWORK,
            cause="the sensitivity of a sum is the larger of two, not their sum "
            "(language/operators.py:142)"),
     _dwork(name='(["A"] * ["B"]).sum().dp(1), Float(100, 200)', claim=1.0, true_loss=3.0,
-           build=_ask(lambda rows: (rows["A"] * rows["B"]).sum(), 1.0, low=100), trials=10_000,
-           pair=([180.0, 100.0], [180.0, 200.0]), relation="one row is replaced", stated=_DWORK,
-           cause="the sensitivity of a product is the product of two ranges "
-           "(language/operators.py:181)"),
+          build=_build_query(lambda rows: (rows["A"] * rows["B"]).sum(), 1.0, low=100),
+          trials=10_000, pair=([180.0, 100.0], [180.0, 200.0]), relation="one row is replaced",
+          stated=_DWORK, cause="the sensitivity of a product is the product of two ranges "
+          "(language/operators.py:181)"),
     _dwork(name='(["A"].sum() / len()).dp(1), Float(0, 200)', claim=1.0, true_loss=math.inf,
-           build=_ask(lambda rows: rows["A"].sum() / rows.len(), 1.0), trials=20_000,
+           build=_build_query(lambda rows: rows["A"].sum() / rows.len(), 1.0), trials=20_000,
            pair=([0.0, 0.0], [0.0, 200.0]), relation="one row is replaced",
            stated=_DWORK, cause="the scale of the noise is computed from the data "
            "(language/operators.py:71)"),
     _dwork(name='(["A"].sum() / len()).dp(0.5), Integer(0, 200)', claim=0.5, true_loss=math.inf,
-           build=_ask(lambda rows: rows["A"].sum() / rows.len(), 0.5, "Integer"), trials=5_000,
-           pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
-           cause="the noise is a multiple of a number computed from the data "
-           "(language/types.py:197, language/operators.py:71)"),
+          build=_build_query(lambda rows: rows["A"].sum() / rows.len(), 0.5, "Integer"),
+          trials=5_000, pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
+          cause="the noise is a multiple of a number computed from the data "
+          "(language/types.py:197, language/operators.py:71)"),
     _dwork(name='group_by(by="A").groups', build=_group_rows, claim=0.3, true_loss=math.inf,
            pair=([1, 1, 2], [1, 1, 3]), relation="one row is replaced", trials=2_000,
            stated="dataset/pandas.py:176, docstring: epsilon of the count of rows of a group",
            reading="release unclear",
            cause="threshold and epsilon are not used (dataset/pandas.py:198)"),
-    _text(name="CMP(epsilon=1)", build=_obfuscate(_CMP, _LINE_OF_WORDS, epsilon=1.0), pair=_PETS,
-          claim=1.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), true_loss=1.0,
+    _text(name="CMP(epsilon=1)", build=_build_obfuscation(_CMP, _LINE_OF_WORDS, epsilon=1.0),
+          pair=_PETS, claim=1.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), true_loss=1.0,
           trials=50_000),
-    _text(name="CMP(epsilon=5)", build=_obfuscate(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
+    _text(name="CMP(epsilon=5)", build=_build_obfuscation(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
           claim=5.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), trials=50_000),
     _text(name="Mahalanobis(epsilon=1, lam=1)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscate(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
+          build=_build_obfuscation(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
           attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
           stated=_TEXT.format("mahalanobis.py:29"),
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="VickreyCMP(epsilon=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscate(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
+          build=_build_obfuscation(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscate(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
+          build=_build_obfuscation(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
           attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="CusText(epsilon=4, k=4, distance=euclidean), 4 words", pair=("low", "high"),
-          build=_obfuscate(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
+          build=_build_obfuscation(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
                            distance="euclidean"),
           claim=4.0, relation="words with the same k neighbours", trials=50_000, true_loss=2.0,
           stated="README: epsilon-DP; custext.py:19"),
     _text(name="CusText(epsilon=1, k=2, distance=euclidean), 4 words", pair=("cat", "high"),
-          build=_obfuscate(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(1), k=2,
+          build=_build_obfuscation(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(1), k=2,
                            distance="euclidean"), claim=1.0, relation="any two words",
           true_loss=math.inf, stated="README: epsilon-DP; custext.py:19", trials=10_000,
           reading="relation unclear",
           cause="a word is replaced by one of its own k neighbours (custext.py:84)"),
     _text(name="CusText(epsilon=4, k=8, distance=cosine), 8 words", pair=("left", "dog"),
-          build=_obfuscate(_CUSTEXT, _CIRCLE, epsilon=_DOUBLE(4), k=8, distance="cosine"),
+          build=_build_obfuscation(_CUSTEXT, _CIRCLE, epsilon=_DOUBLE(4), k=8, distance="cosine"),
           claim=4.0, relation="words with the same k neighbours", trials=20_000,
           stated="README: epsilon-DP; custext.py:19"),
-    _text(name="SanText(epsilon=1)", build=_obfuscate(_SANTEXT, _LINE_OF_WORDS, epsilon=1.0),
-          pair=_PETS, claim=1.0, relation=_WORDS, trials=50_000,
+    _text(name="SanText(epsilon=1)", build=_build_obfuscation(_SANTEXT, _LINE_OF_WORDS,
+          epsilon=1.0), pair=_PETS, claim=1.0, relation=_WORDS, trials=50_000,
           stated="README: epsilon-DP; santext.py:19"),
     _text(name="TEM(epsilon=1, beta=0.001)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscate(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
+          build=_build_obfuscation(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
           stated=_TEXT.format("tem.py:21")),
     _text(name="TEM(epsilon=0.1, beta=0.5), 100 words", pair=_PETS, claim=0.1, relation=_WORDS,
-          build=_obfuscate(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
+          build=_build_obfuscation(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
           stated=_TEXT.format("tem.py:21"), true_loss=0.05 + math.log(1 + 98 / 99),
           cause="in place of a distant word the word itself is returned, because the choice among "
           "vectors raises an error that is caught (tem.py:125)"),
@@ -606,12 +600,12 @@ CASES: tuple[Case, ...] = (
                               upper_bound=100.0), relation=_LOCAL, true_loss=1.0,
            stated=_TRASGO.format("_laplace.py:41"), trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=10), integers", pair=(0, 1),
-           build=_draw("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
+           build=_build_draws("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
                        lower_bound=0, upper_bound=1), relation=_LOCAL, claim=10.0,
            stated=_TRASGO.format("_laplace.py:103"), true_loss=math.log(2 * math.exp(5) - 1),
            trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=1), a missing value", claim=1.0,
-           build=_draw("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
+           build=_build_draws("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
                        lower_bound=0.0, upper_bound=1.0), true_loss=math.inf, trials=20_000,
            pair=(0.0, math.nan), relation="the value is replaced by a missing one",
            stated=_TRASGO.format("_laplace.py:103"), reading="relation unclear",
@@ -622,10 +616,10 @@ CASES: tuple[Case, ...] = (
            true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(1250)), 1e-3),
            stated=_TRASGO.format("_gaussian.py:42"), trials=10**6),
     _local(name="dp_clip_gaussian_array(bounds 0 and 1, epsilon=1, delta=0.1)", pair=_ZERO_ONE,
-           build=_draw("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0, delta=0.1,
-                       lower_bound=0.0, upper_bound=1.0), claim=1.0, delta=0.1, relation=_LOCAL,
-           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(12.5)), 0.1),
-           stated=_TRASGO.format("_gaussian.py:116"), trials=10**6),
+          build=_build_draws("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0,
+          delta=0.1, lower_bound=0.0, upper_bound=1.0), claim=1.0, delta=0.1, relation=_LOCAL,
+          true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(12.5)), 0.1),
+          stated=_TRASGO.format("_gaussian.py:116"), trials=10**6),
     _local(name="dp_exponential(epsilon=5), 3 categories", pair=("a", "b"), claim=5.0,
            build=_draw_column("trasgodp.categorical:dp_exponential", *"abc", epsilon=5.0),
            relation=_LOCAL, stated=_TRASGO.format("_exponential.py:38"), true_loss=2.5,
@@ -642,9 +636,9 @@ CASES: tuple[Case, ...] = (
            relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:39"), true_loss=1.0,
            trials=200_000),
     _local(name="dp_randomized_response_kary_array(epsilon=1), 4 categories", pair=("a", "b"),
-           build=_draw("trasgodp.categorical:dp_randomized_response_kary_array", "data", *"abcd",
-                       epsilon=1.0), claim=1.0, true_loss=1.0,
-           relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:209"), trials=200_000),
+          build=_build_draws("trasgodp.categorical:dp_randomized_response_kary_array", "data",
+          *"abcd", epsilon=1.0), claim=1.0, true_loss=1.0, relation=_LOCAL,
+          stated=_TRASGO.format("_randomized_response.py:209"), trials=200_000),
     _local(name="dp_randomized_response_kary_array(epsilon=1), a rare category", claim=1.0,
            build=_release_column("trasgodp.categorical:dp_randomized_response_kary_array",
                                  epsilon=1.0), pair=(list("abcd"), list("abcc")), relation=_LOCAL,
@@ -652,26 +646,26 @@ CASES: tuple[Case, ...] = (
            cause="the categories are those of the data, so that one which a single record has "
            "can show (_randomized_response.py:225)"),
     _local(name="metric_privacy(epsilon=0.01), default seed", true_loss=math.inf, claim=1.0,
-           build=_move("lat", "lon", fresh=False), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]),
+           build=_build_moves("lat", "lon", fresh=False), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]),
            trials=300, relation=_METRES, stated=_GEO, seconds=300.0,
            cause="the seed is 42 by default, so that the noise is the same in each call "
            "(_geo_metric_privacy.py:72 and 101)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=300, claim=1.0,
-           build=_move("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO, seconds=300.0,
-           pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf,
-           attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=fit_radius),
-           cause="the distance between the input and its output is released as a column "
-           "(_geo_metric_privacy.py:113)"),
+          build=_build_moves("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO,
+          seconds=300.0, pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf, attack=lambda:
+          import_attribute("dpcore.attacks:Threshold")(score=fit_radius),
+          cause="the distance between the input and its output is released as a column "
+          "(_geo_metric_privacy.py:113)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=1_500, claim=1.0,
-           build=_move("lat", "lon"), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), relation=_METRES,
+           build=_build_moves("lat", "lon"), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), relation=_METRES,
            stated=_GEO, seconds=300.0),
     _local(name="metric_privacy(epsilon=0.01), new seeds, two records", trials=300, claim=1.0,
-           build=_move("lat", "lon"), pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [_NORTH, 0.0]]),
+           build=_build_moves("lat", "lon"), pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [_NORTH, 0.0]]),
            true_loss=math.inf, relation="one of two records is moved by 100 m", stated=_GEO,
            seconds=300.0, cause="records at one place have one noise "
            "(_geo_metric_privacy.py:111)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, near the pole", trials=300, claim=1.0,
-           build=_move("lat", "lon"), pair=([[90.0 - _NORTH, 0.0]], [[90.0, 0.0]]),
+           build=_build_moves("lat", "lon"), pair=([[90.0 - _NORTH, 0.0]], [[90.0, 0.0]]),
            relation=_METRES, stated=_GEO, seconds=300.0,
            cause="the longitude is divided by the cosine of the exact latitude "
            "(_geo_metric_privacy.py:58)"),

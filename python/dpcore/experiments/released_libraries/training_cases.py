@@ -51,7 +51,7 @@ _torch = partial(
 )  # fmt: skip
 
 
-def _add(draw: Callable[[Any, Any], Any]) -> Callable[[], Callable[..., Any]]:
+def _build_noise(draw: Callable[[Any, Any], Any]) -> Callable[[], Callable[..., Any]]:
     """Return a function that builds x plus noise, which `draw(rng, shape)` makes."""
 
     def build() -> Callable[..., Any]:
@@ -78,7 +78,7 @@ def _choose_by_gumbel(x: Any, size: int, rng: Any) -> Any:
     return np.argmax(np.asarray(x) + rng.gumbel(scale=2.0, size=(size, len(x))), axis=1)
 
 
-def _respond(x: Any, size: int, rng: Any) -> Any:
+def _respond_at_random(x: Any, size: int, rng: Any) -> Any:
     return np.where(rng.random(size) < math.e / (1 + math.e), x, 1 - x)
 
 
@@ -92,32 +92,32 @@ _CHOICE_LOSS: Final = 1.0 + math.log((math.exp(-0.5) / 9 + 1) / (math.exp(0.5) /
 _CHOICES: Final = ([0.0] + [1.0] * 9, [1.0] + [0.0] * 9)
 
 _TEXTBOOKS: Final = (
-    _numpy(name="x + Generator.laplace(scale=1)", build=_add(lambda rng, n: rng.laplace(size=n)),
-           claim=1.0, stated=_LAPLACE, true_loss=1.0),
+    _numpy(name="x + Generator.laplace(scale=1)", build=_build_noise(lambda rng, n:
+          rng.laplace(size=n)), claim=1.0, stated=_LAPLACE, true_loss=1.0),
     _numpy(name="x + Generator.laplace(scale=.2)", claim=5.0, stated=_LAPLACE, true_loss=5.0,
-           build=_add(lambda rng, n: rng.laplace(scale=0.2, size=n))),
+           build=_build_noise(lambda rng, n: rng.laplace(scale=0.2, size=n))),
     _numpy(name="x + Generator.laplace(scale=10)", claim=0.1, stated=_LAPLACE, true_loss=0.1,
-           build=_add(lambda rng, n: rng.laplace(scale=10.0, size=n))),
+           build=_build_noise(lambda rng, n: rng.laplace(scale=10.0, size=n))),
     _numpy(name="vector of 8 + Generator.laplace(scale=8)", claim=1.0, stated=_LAPLACE,
-           build=_add(lambda rng, n: rng.laplace(scale=8.0, size=n)), trials=200_000,
+           build=_build_noise(lambda rng, n: rng.laplace(scale=8.0, size=n)), trials=200_000,
            pair=(np.zeros(8), np.ones(8)), relation="vectors at l1 distance 8", true_loss=1.0),
     _numpy(name="histogram + Generator.laplace(scale=1)", build=lambda: _add_to_histogram,
            pair=([0.5] * 4, [0.5] * 5), relation="one row is added", claim=1.0, stated=_LAPLACE,
            true_loss=1.0),
     _numpy(name="x + Generator.normal(classical sigma, epsilon=.5, delta=.01)", claim=0.5,
-           build=_add(lambda rng, n: rng.normal(scale=_SMALL[0], size=n)), delta=1e-2,
+           build=_build_noise(lambda rng, n: rng.normal(scale=_SMALL[0], size=n)), delta=1e-2,
            stated=_GAUSSIAN, true_loss=_gaussian_epsilon(1 / _SMALL[0], 1e-2)),
     _numpy(name="x + Generator.normal(classical sigma, epsilon=8, delta=.1)", claim=8.0,
-           build=_add(lambda rng, n: rng.normal(scale=_SMALL[1], size=n)), delta=0.1,
+           build=_build_noise(lambda rng, n: rng.normal(scale=_SMALL[1], size=n)), delta=0.1,
            stated=_GAUSSIAN, true_loss=_gaussian_epsilon(1 / _SMALL[1], 0.1),
            reading="known misuse",
            cause="the theorem holds for epsilon below 1 only (eeprivacy 0.0.5 does the same)"),
     _numpy(name="x + Generator.standard_normal()", claim=_gaussian_epsilon(1.0, 1e-2), delta=1e-2,
-           build=_add(lambda rng, n: rng.standard_normal(n)), stated=_EXACT,
+           build=_build_noise(lambda rng, n: rng.standard_normal(n)), stated=_EXACT,
            true_loss=_gaussian_epsilon(1.0, 1e-2)),
     _numpy(name="n + Generator.geometric() - Generator.geometric()", claim=1.0, pair=(0, 1),
-           build=_add(_draw_geometric), stated=_GEOMETRIC, relation="counts that differ by 1",
-           true_loss=1.0),
+          build=_build_noise(_draw_geometric), stated=_GEOMETRIC,
+          relation="counts that differ by 1", true_loss=1.0),
     _numpy(name="Generator.choice(10, p=softmax(u / 2))", claim=1.0, stated=_EXPONENTIAL,
            build=lambda: _choose_by_softmax, pair=_CHOICES, relation="utilities that differ by 1",
            true_loss=_CHOICE_LOSS),
@@ -125,7 +125,7 @@ _TEXTBOOKS: Final = (
            build=lambda: _choose_by_gumbel, pair=_CHOICES, relation="utilities that differ by 1",
            true_loss=_CHOICE_LOSS),
     _numpy(name="randomised response with Generator.random", claim=1.0, stated=_RESPONSE,
-           build=lambda: _respond, pair=(0, 1), relation="the two values", true_loss=1.0),
+           build=lambda: _respond_at_random, pair=(0, 1), relation="the two values", true_loss=1.0),
     _scipy(name="x + stats.laplace(scale=1)", claim=1.0, stated=_LAPLACE, true_loss=1.0,
            build=lambda: import_attribute("scipy.stats:laplace")(scale=1.0)),
     _scipy(name="x + stats.Normal()", claim=_gaussian_epsilon(1.0, 1e-2), delta=1e-2,
@@ -161,7 +161,7 @@ _STREAM: Final = ([0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
 _MATRIX: Final = "noise_addition.py:143: covariance of the noise; matrix_factorization/{}"
 
 
-def _privatize(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
+def _build_gradients(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
     """Return a function that builds noisy gradients, one for each step of the input.
 
     Each output is an entry of long gradients, which get independent noise.
@@ -272,21 +272,21 @@ def _clip_and_add(x: Any, size: int, rng: Any) -> Any:
         lambda w, row: (w * row).sum(), batch_argnums=1, l2_clip_norm=1.0
     )
     total = gradient(np.float32(0.0), np.asarray(x, dtype=np.float32))
-    return _privatize(_make_gaussian)()(float(total), size, rng)
+    return _build_gradients(_make_gaussian)()(float(total), size, rng)
 
 
 _PLAN: Final = "experimental/execution_plan.py:82: the event of a plan is called verified"
 
 _JAX: Final = (
-    _jax(name="gaussian_privatizer(stddev=1.)", build=_privatize(_make_gaussian),
+    _jax(name="gaussian_privatizer(stddev=1.)", build=_build_gradients(_make_gaussian),
          stated="noise_addition.py:143, docstring; " + _EXACT,
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="gaussian_privatizer(stddev=1.), gradients of type bfloat16", true_loss=math.inf,
-         build=_privatize(_make_gaussian, "bfloat16"),
+         build=_build_gradients(_make_gaussian, "bfloat16"),
          stated="noise_addition.py:143, docstring; " + _EXACT, cause="noise of the type of the "
          "gradients has eight significant bits, which show the input (noise_addition.py:255)",
          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=_has_small_bits)),
-    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_privatize(_make_gaussian),
+    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_build_gradients(_make_gaussian),
          pair=([0.0] * 4, [0.5] * 4), stated="noise_addition.py:143, docstring; " + _EXACT,
          relation="an example with gradients of norm .5 in 4 steps is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
@@ -298,21 +298,22 @@ _JAX: Final = (
          pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_add, relation="one row is added",
          stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
     _jax(name="matrix_factorization_privatizer(inverse of 4 by 4 Toeplitz)", pair=_STREAM,
-         build=_privatize(partial(_make_correlated, find=_find_dense)),
+         build=_build_gradients(partial(_make_correlated, find=_find_dense)),
          stated=_MATRIX.format("sensitivity.py"),
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_privatize(partial(_make_correlated, find=_find_buffered)),
+         build=_build_gradients(partial(_make_correlated, find=_find_buffered)),
          stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,
-         build=_privatize(partial(_make_banded, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
+         build=_build_gradients(partial(_make_banded, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="BandMFExecutionPlanConfig(strategy=[.5], column_normalize=True, noise_multiplier=1)",
-         build=_privatize(partial(_make_banded, strategy=np.array([0.5]), column_normalize=True)),
-         pair=_STREAM, stated=_PLAN, relation="an example with one gradient of norm 1 is added",
+         build=_build_gradients(partial(_make_banded, strategy=np.array([0.5]),
+         column_normalize=True)), pair=_STREAM, stated=_PLAN,
+         relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(2.0, 0.05),
          cause="the noise is scaled by the norm of the strategy, although its columns are "
          "normalised to 1 (experimental/execution_plan.py:385)"),
@@ -350,7 +351,7 @@ def _average_outputs(outputs: Any, _: Any) -> Any:
     return outputs.mean()
 
 
-def _train(
+def _build_step(
     read: Callable[[Any], list[Any]] | None = None,
     loss: Callable[[Any, Any], Any] = _sum_outputs,
     outputs: int = 1,
@@ -401,7 +402,7 @@ def _with_criterion(kind: str, **options: Any) -> Callable[[], Callable[[Any], A
 
     def build() -> Callable[[Any], Any]:
         criterion = import_attribute(f"torch.nn:{kind}")(reduction="sum")
-        return _train(criterion=criterion, grad_sample_mode="ghost", **options)()
+        return _build_step(criterion=criterion, grad_sample_mode="ghost", **options)()
 
     return build
 
@@ -434,25 +435,25 @@ _GHOST: Final = (
 
 _OPACUS: Final = (
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1, loss_reduction='sum')",
-            build=_train(), true_loss=_EXACT_STEP),
+            build=_build_step(), true_loss=_EXACT_STEP),
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1), one row added",
-            build=_train(loss=_average_outputs, loss_reduction="mean"),
+            build=_build_step(loss=_average_outputs, loss_reduction="mean"),
             reading="relation unclear",
             disclosure="https://github.com/meta-pytorch/opacus/issues/571",
             cause="the gradient is divided by the expected batch size, which is computed from the "
             "number of rows (privacy_engine.py:441)"),
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1), one row without gradient",
-            build=_train(loss=_average_outputs, loss_reduction="mean"), pair=([0.0, 0.0],
+            build=_build_step(loss=_average_outputs, loss_reduction="mean"), pair=([0.0, 0.0],
             [0.0, 5.0]), relation="one row is replaced by one without a gradient",
             true_loss=_EXACT_STEP),
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1), Poisson sampling at rate .5",
-            build=_train(batches=2), pair=([0.0, 0.0], [0.0, 5.0]), claim=_HALF_STEP,
+            build=_build_step(batches=2), pair=([0.0, 0.0], [0.0, 5.0]), claim=_HALF_STEP,
             relation="one row is replaced by one without a gradient", trials=10_000),
     _opacus(name="make_private(clipping='per_layer', max_grad_norm=[1, 1])",
-            build=_train(clipping="per_layer", max_grad_norm=[1.0, 1.0], bias=True),
+            build=_build_step(clipping="per_layer", max_grad_norm=[1.0, 1.0], bias=True),
             pair=([0.0], [0.0, 5.0])),
     _opacus(name="make_private(grad_sample_mode='functorch')", true_loss=_EXACT_STEP,
-            build=_train(grad_sample_mode="functorch")),
+            build=_build_step(grad_sample_mode="functorch")),
     _opacus(name="make_private(grad_sample_mode='ghost'), CrossEntropyLoss", true_loss=_EXACT_STEP,
             build=_with_criterion("CrossEntropyLoss", outputs=2)),
     _opacus(name="make_private(grad_sample_mode='ghost'), MSELoss of outputs of shape (n, 1)",
@@ -462,18 +463,18 @@ _OPACUS: Final = (
             "shape (n,), so that the product has n by n entries and no gradient is clipped "
             "(utils/fast_gradient_clipping_utils.py:195)"),
     _opacus(name="make_private(clipping='adaptive', unclipped_num_std=.51)", trials=5_000,
-            build=_train(_read_bound, clipping="adaptive", unclipped_num_std=0.51, **_ADAPTIVE),
-            pair=([5.0] * 20, [5.0] * 20 + [0.9999]),
-            release="the parameters after one step and the next clipping bound",
-            cause="a row changes the count of gradients below the bound by 1, and the noise is "
-            "for 1 / 2: the count is not centred (optimizers/adaclipoptimizer.py:141 and 108)"),
+          build=_build_step(_read_bound, clipping="adaptive", unclipped_num_std=0.51, **_ADAPTIVE),
+          pair=([5.0] * 20, [5.0] * 20 + [0.9999]),
+          release="the parameters after one step and the next clipping bound",
+          cause="a row changes the count of gradients below the bound by 1, and the noise is "
+          "for 1 / 2: the count is not centred (optimizers/adaclipoptimizer.py:141 and 108)"),
     _opacus(name="PrivacyEngineAdaptiveClipping.make_private(grad_sample_mode='ghost'), 12 rows",
             build=_with_criterion("CrossEntropyLoss", outputs=2, engine=_GHOST, **_ADAPTIVE),
             pair=([0.0] * 12, [0.0] * 11 + [5.0]), trials=2_000, seconds=600.0,
             relation="one row is replaced by one without a gradient",
             cause="the criterion is called with its reduction: there is one loss for the batch, "
             "and no gradient is clipped (utils/adaptive_clipping/adaptive_clipping_utils.py:222)"),
-    _opacus(name="make_private(max_grad_norm=1), an infinite gradient", build=_train(),
+    _opacus(name="make_private(max_grad_norm=1), an infinite gradient", build=_build_step(),
             pair=([0.0], [0.0, math.inf]), reading="relation unclear", true_loss=math.inf,
             cause="the norm is infinite, and 0 times infinity is not a number "
             "(optimizers/optimizer.py:453); the package does not say that gradients are finite"),
@@ -495,7 +496,7 @@ _mbi = partial(
 )  # fmt: skip
 
 
-def _estimate(estimator: str) -> Callable[[], Callable[[Any], Any]]:
+def _build_marginals(estimator: str) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds two noisy marginals of counts, and a model of them."""
 
     def build() -> Callable[[Any], Any]:
@@ -518,10 +519,10 @@ def _estimate(estimator: str) -> Callable[[], Callable[[Any], Any]]:
 _COUNTS: Final = ([[5, 3], [4, 2]], [[6, 3], [4, 2]])
 
 _MBI: Final = (
-    _mbi(name="MirrorDescent().estimate(noisy marginals)", build=_estimate("MirrorDescent"),
+    _mbi(name="MirrorDescent().estimate(noisy marginals)", build=_build_marginals("MirrorDescent"),
          pair=_COUNTS),
-    _mbi(name="InteriorGradient().estimate(noisy marginals)", build=_estimate("InteriorGradient"),
-         pair=_COUNTS),
+    _mbi(name="InteriorGradient().estimate(noisy marginals)",
+         build=_build_marginals("InteriorGradient"), pair=_COUNTS),
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = (*_TEXTBOOKS, *_JAX, *_OPACUS, *_MBI)
