@@ -217,6 +217,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     Raises:
         TypeError: if `paths` is not an iterable of paths.
         ValueError: for one of these reasons:
+
             - a file is not a run file;
             - the count of a part is void, because another count replaced it;
             - two files belong to different runs, hold the same trials, or hold the same outputs for

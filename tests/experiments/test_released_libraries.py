@@ -183,6 +183,9 @@ def make(name, build, **fields):
 def noise(scale):
     return lambda x, size, rng: x + rng.laplace(scale=scale, size=size)
 
+def copies():
+    return lambda x, size, rng: np.repeat(x + rng.laplace(size=(size + 1) // 2), 2)[:size]
+
 def fail():
     raise RuntimeError("no luck")
 
@@ -193,6 +196,7 @@ CASES = (
     make("true", lambda: noise(1.0)),
     make("segmentation fault", os.abort),
     make("false", lambda: noise(0.2)),
+    make("copies", copies),
     make("hang", lambda: time.sleep(600), seconds=1.0),
     make("error", fail),
     make("exit", leave),
@@ -220,10 +224,11 @@ def fake_package(tmp_path, monkeypatch):
 def test_a_crash_a_hang_and_an_error_cost_only_their_rows():
     rows = {row.name: row for row in audit_package("numpy", 1, None, False, None)}
     assert [row.verdict for row in rows.values()] == [
-        "not refuted", "failed", "violation", "failed", "failed", "failed", "not refuted"
+        "not refuted", "failed", "violation", "failed", "failed", "failed", "failed", "not refuted"
     ]  # fmt: skip
     assert rows["segmentation fault"].failure == "ended the process by SIGABRT"
     assert rows["hang"].failure == "exceeded its time limit of 1 s"
+    assert rows["copies"].failure.startswith("ValueError: the audit is invalid: ")
     assert rows["error"].failure == "RuntimeError: no luck"
     assert rows["exit"].failure == "SystemExit: 3"
     assert all(row.version for row in rows.values())

@@ -40,8 +40,8 @@ class Auto(ScoreAttack):
     - for strings, the letters at both ends, the number of times that each letter occurs, and the
       words.
 
-    Objects without parts are compared as a whole. A mechanism with a method `log_ratio(outputs,
-    pair)` adds one more score.
+    Objects without parts are compared as a whole. A mechanism with a method
+    `log_ratio(outputs, pair)` adds one more score.
 
     The choice never depends on the installed packages or on the speed of the machine.
 

@@ -223,8 +223,8 @@ class Layout(NamedTuple):
             with n edges has n + 1 bins, and one more for NaN, the last.
         symbols: symbol of each bin in a pattern, shape `(edges + 2 columns,)`. It is 0 for ordinary
             values. Each atom has a different number, and so have infinities and NaN if they occur.
-        places: place of each column's bins among all bins, shape `(columns, most bins of a
-            column)`; -1 after a column's last bin.
+        places: place of each column's bins among all bins, shape
+            `(columns, most bins of a column)`; -1 after a column's last bin.
     """
 
     transform: str

@@ -474,6 +474,7 @@ class Threshold(ScoreAttack):
 
     Args:
         score: score on which the threshold is set:
+
             - "coordinate": all entries are compared on the pilot draws, and the three most
               informative ones are kept;
             - an int: the index of one entry;

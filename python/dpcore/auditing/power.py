@@ -135,6 +135,7 @@ def plan(
     Raises:
         TypeError: if an argument is of the wrong kind, or one is missing.
         ValueError: for one of these reasons:
+
             - a value is out of range, or arguments exclude each other;
             - the true loss is at or below the claim, or the pilots show no violation;
             - 2**53 trials are not enough.

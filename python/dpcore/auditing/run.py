@@ -80,6 +80,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
 
     Args:
         mechanism: the mechanism to audit, one of these:
+
             - a native mechanism, such as `dpcore.Laplace(1.0)`, which the compiled core of dpcore
               draws;
             - a callable `(x, size, rng) -> outputs`. Outputs have shape `(size, ...)`, or are a
@@ -89,6 +90,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             - a scipy or torch distribution, which is added to x;
             - an object whose method `as_mechanism()` returns a mechanism, such as a
               `dpcore.torch.PrivateEncoder`.
+
             A mechanism that encodes its input first may state the vector to which it adds noise,
             see `dpcore.mechanisms.declarations`.
         pair: two neighbouring inputs, as a `Pair` or a tuple. Several Pairs are allowed; the audit
@@ -96,8 +98,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             side for each trial, or 64 for each pair if that is more. The plan of a search,
             `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
             `default_pair()`, or to [0] against [1] for the package's own noises. For an L1 claim
-            about many entries, attacks reach the largest bounds on `dpcore.pairs.patterns(dim,
-            "one")`.
+            about many entries, attacks reach the largest bounds on
+            `dpcore.pairs.patterns(dim, "one")`.
         neighbour: relation that defines the neighbours of the claim: `dpcore.pairs.L1(1.0)`, `L2`,
             `Linf`, `Replace`, `AddRemove` or your own relation. "l1" is `L1(1.0)`, and ("l1", 2.0)
             is `L1(2.0)`. Every tried pair is checked against the relation, and its `distance` must
@@ -174,6 +176,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - a value is out of range;
             - the pair is missing, or its inputs are equal;
             - the inputs are farther apart than `neighbour` allows, or (without a given claim) than

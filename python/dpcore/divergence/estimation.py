@@ -544,6 +544,7 @@ def renyi(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - rows are not finite, or the sets differ in dimension;
             - a set is empty or smaller than k;
             - an order is not above 0, or exceeds the method's limit (for "ball": min(n0, n1, k +
@@ -552,6 +553,7 @@ def renyi(
 
     Warns:
         UserWarning: for one of these reasons:
+
             - k exceeds the number of distinct rows of a set;
             - a set has fewer than 40 rows, and `error` is not None;
             - the variance of one coordinate is far above the variances of the others;

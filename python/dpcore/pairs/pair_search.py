@@ -223,11 +223,11 @@ def search(
             10**4 for `Texts`.
         candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts` it
             defaults to 24, or to 6 if the budget is below 1,000.
-        seconds: time limit of the search. None means no limit. The first pilot (`budget / (rounds x
-            candidates)` draws per side) always runs to its end, so give a smaller `budget` if a
-            draw is slow. A later pilot is not started if it would probably end after the limit. The
-            number of pilots depends on the speed of the machine: `Audit.searched` states it, and
-            `Audit.pair` repeats the audit without a search.
+        seconds: time limit of the search. None means no limit. The first pilot, which has
+            `budget / (rounds x candidates)` draws per side, always runs to its end. So give a
+            smaller `budget` if a draw is slow. A later pilot is not started if it would probably
+            end after the limit. The number of pilots depends on the speed of the machine:
+            `Audit.searched` states it, and `Audit.pair` repeats the audit without a search.
 
     Returns:
         The plan.

@@ -245,11 +245,13 @@ def audit_outputs(
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`, in one of these forms:
+
             - an array or a torch tensor;
             - a list of outputs of any type, such as numbers, strings, tuples, or lists of different
               lengths;
             - a table or a column of pandas, polars or pyarrow;
             - the path of a file (see `format`); "-" is standard input.
+
             None is a missing output. For one run: scores of the included canaries, shape `(size,)`.
             With `label`: outputs of both sides. A mapping with the counts `tp`, `fn` (rows of x),
             `fp` and `tn` (rows of x') is a confusion matrix of guesses. All of its guesses are
@@ -323,6 +325,7 @@ def audit_outputs(
     Raises:
         TypeError: if an argument is of the wrong kind, or `rows` is not given.
         ValueError: for one of these reasons:
+
             - a value is out of range, or an argument does not suit this kind of rows;
             - the two sides have different shapes, or too few rows;
             - one side looks like labels;
@@ -333,10 +336,12 @@ def audit_outputs(
 
     Warns:
         AssumptionWarning: for one of these reasons:
+
             - rows are repeated more often than chance allows;
             - rows i of both sides correlate without `paired=True`;
             - neighbouring rows correlate without `arranged=True`;
             - the number of included canaries contradicts fair coins.
+
             Then no bound holds: the `doubts` of the result state the same, and its verdict is
             "invalid: ...".
 

@@ -158,10 +158,12 @@ def refute(
     Raises:
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
         ValueError: for one of these reasons:
+
             - an argument is out of range;
             - f returns NaN, inf or arrays of different shapes, or two different outputs on one
               input;
             - the domain contains no neighbours.
+
             Other exceptions of f are passed on unchanged.
         KeyboardInterrupt: on Ctrl-C before f was evaluated on a pair.
 

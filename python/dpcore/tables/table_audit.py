@@ -269,15 +269,16 @@ def audit_table(
 
     Args:
         table: probabilities, shape `(inputs, outputs)`, in one of these forms:
+
             - anything that numpy reads as a matrix;
             - a matrix of fractions, decimals and whole numbers, which are compared exactly;
             - a sparse matrix of scipy;
             - an object with `shape` and `log_rows(start, stop)`, which returns the natural
               logarithms of rows. The object may also have `claim`, `words` or `input_names` (one
               for each row), and `distance_rows(start, stop)`, which is used without `distances`. It
-              may have `loss_rows(start, stop)`, which returns two arrays of shape `(stop - start,
-              inputs)`: the exact loss of each row against every row, and an output that attains
-              this loss. The losses are then not computed from the logarithms.
+              may have `loss_rows(start, stop)`, which returns two arrays of shape
+              `(stop - start, inputs)`: the exact loss of each row against every row, and an output
+              that attains this loss. The losses are then not computed from the logarithms.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`:
             symmetric, finite and at least 0. None for ordinary neighbours.
         claim: the epsilon to test, per unit of distance if there are distances. Defaults to the
@@ -301,6 +302,7 @@ def audit_table(
     Raises:
         TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
+
             - there are fewer than two rows, or no two rows are neighbours;
             - a row has a negative or missing entry;
             - a row does not add up to 1 within 1e-9, within 1e-5 for float32, or exactly for exact

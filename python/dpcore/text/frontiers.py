@@ -312,6 +312,7 @@ def frontier(
             texts.
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - an argument does not apply to encoders, or not to rewriters;
             - `epsilons` or `dims` are not ascending, or out of range;
             - the corpus lacks a part of the split, or a column;

@@ -126,6 +126,7 @@ def link(
         candidates: at least two texts.
         outputs: rewritten texts, some of which may be empty; or noisy vectors, shape `(n, d)`.
         by: the method that ranks the candidates, or a list of methods:
+
             - "likelihood": the exact law of the outputs. It is the table of a word mechanism, or
               the known noise if the noisy vectors are the outputs;
             - "encoding": the L2 distance from the clean vector of a candidate to the noisy vector,

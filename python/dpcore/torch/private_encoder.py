@@ -102,11 +102,12 @@ class PrivateEncoder(Shown):
 
     Args:
         encoder: one of these; modules must be in eval mode:
+
             - a SentenceTransformer;
             - a pair `(model, tokenizer)` of transformers, or a triple with "mean" (the default) or
               "cls" in addition;
-            - a torch module or any function of a list of texts that returns vectors, shape `(texts,
-              width)`;
+            - a torch module or any function of a list of texts that returns vectors, shape
+              `(texts, width)`;
             - a function of one text that returns one vector;
             - a feature-extraction pipeline of transformers, whose token vectors are averaged;
             - a dictionary from texts to vectors.

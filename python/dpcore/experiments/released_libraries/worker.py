@@ -136,15 +136,18 @@ def _run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) ->
     if case.attack is not None:
         arguments["attack"] = case.attack()
     seed = cell_seed(options["seed"], f"{case.package}/{case.name}/{run}")
-    return audit(
+    report = audit(
         mechanism, case.pair, claim=case.claim, delta=case.delta, rng=seed, progress=False,
         **arguments,
     )  # fmt: skip
+    if report.checks:
+        # Outputs that are not independent draws certify nothing, and do not pass either.
+        raise ValueError(f"the audit is invalid: {report.checks[0]}")
+    return report
 
 
 def _bound_strictly(report: Audit) -> float:
-    # Outputs that are not independent draws certify nothing.
-    return 0.0 if report.checks else clopper_pearson(report.bound_counts, report.delta, STRICT)
+    return clopper_pearson(report.bound_counts, report.delta, STRICT)
 
 
 def _trace_case(case: Case) -> dict[str, Any]:

@@ -453,6 +453,7 @@ def attack_embedding(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - the dimensions differ, there are no common words, or a vector is zero;
             - a word or an anchor is unknown or given twice, or a word is an anchor;
             - `topn` is below 1 or above the attacker's number of words;

@@ -353,6 +353,7 @@ class Attacker(Shown):
             attribute of more than two values. If the attribute is a number, such as an age, the
             estimator must be a regressor, and y holds floats.
         transform: a function of the rows, (n, d) -> (n, d'), or one of these names:
+
             - "raw", "centred", "row minimum subtracted", "norm-scaled": each row is transformed
               alone;
             - "call mean subtracted": the mean over all texts that one call of the encoder received

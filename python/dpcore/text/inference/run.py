@@ -234,11 +234,13 @@ def infer(
 
     Args:
         encode: encoder, in one of these forms:
+
             - a function list[str] -> array of shape (n, d), or an object with such a method
               `encode`;
             - a function of one text that returns a vector;
             - a feature-extraction pipeline of transformers, whose token vectors are averaged;
             - a dictionary from texts to vectors.
+
             Whole numbers become floats. If the encoder has an argument `rng`, it gets a separate
             generator at each call. There is a call for each of train, valid and test, and for each
             further encoding of train. Pass None together with `vectors`.
@@ -286,6 +288,7 @@ def infer(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - the corpus lacks the attribute, or a part of the split;
             - a part has no usable texts, or the attribute is constant in it;
             - the encoder returns a wrong number of rows, rows of changing width, or NaN;

@@ -173,6 +173,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - the vocabularies have different words, or the same words in another order;
             - the models read texts in different ways;
             - a model has at least as many hidden entries as words;

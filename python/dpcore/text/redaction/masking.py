@@ -255,6 +255,7 @@ def redact(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - a text is empty, or an argument is out of range;
             - the policy is not fitted, or its levels do not match the texts;
             - `level` is None, but the policy needs a level.
@@ -437,6 +438,7 @@ def policy_mechanism(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - `level` or `words` is out of range;
             - `safe` is empty, or is passed for a policy without `fit`;
             - the policy needs a fit, but it is not fitted, and `safe` is not passed.
@@ -485,6 +487,7 @@ def link_redacted(
         truth: row of the original of each redacted text. By default, `redacted` has one text for
             each original, in the same order.
         by: form of agreement:
+
             - "places", for the style "mask": the number of words agrees, and each kept word is at
               the same place;
             - "kept_places": each kept word is at the same place from the start; the number of words

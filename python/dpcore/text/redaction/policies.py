@@ -368,6 +368,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 
     Args:
         function: one of these:
+
             - a function `text -> [(start, end)]`. It returns character positions, with the end
               excluded, and its spans do not overlap;
             - a spaCy `Language`, whose entities are masked;

@@ -328,6 +328,7 @@ def sweep(
         ModuleNotFoundError: if scikit-learn is missing.
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
+
             - a set is too small, has empty texts, or shares texts with the other set;
             - levels are out of range or not ascending;
             - labels do not match the texts;
