@@ -99,6 +99,13 @@ def test_verdicts(verdict):
         read_row(row.to_dict() | {"verdict": "another"})
 
 
+def test_a_record_without_a_field_is_refused():
+    for name in ("cause", "strict", "pair"):
+        record = {key: value for key, value in ROW.to_dict().items() if key != name}
+        with pytest.raises(ValueError, match=rf"^record must be a row .* without {name}"):
+            read_row(record)
+
+
 def test_one_seed_refutes_nothing():
     assert replace(ROW, strict=(9.0,)).verdict == "not refuted"
     assert not replace(ROW, strict=()).refuted

@@ -44,52 +44,61 @@ _MODULES: Final = ("diffprivlib", "google", "opendp", "local", "training", "smal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Case(Shown):
-    """One mechanism of a released package, its claim and the pair on which it is audited.
+class Facts(Shown):
+    """The facts about a mechanism of a released package, which a case and its row share.
 
     Args:
         package: name of the package on the index.
-        version: version of the package for which the facts below hold.
+        version: version for which the facts were established; in a row, the version that ran.
         name: the call, with its parameters.
-        build: function that returns the mechanism: an object that `dpcore.audit` accepts, a
-            function `(x, size, rng)`, or a function of one input that returns one output.
-        pair: two inputs that are neighbours under the relation.
         claim: the epsilon that the package claims for this call.
         delta: the delta of the claim.
         relation: the neighbouring relation, in words.
-        stated: place where the package states the claim and the relation.
-        release: values that a user of the package releases.
-        trials: draws per side.
+        stated: the place where the package states claim and relation.
+        release: description of the value that the user of the package releases.
+        reading: meaning of a refutation.
         true_loss: the loss on this pair, computed without dpcore, or None if it is not known.
         cause: the reason for a violation, in one sentence, with file and line.
-        reading: meaning of a refutation.
         disclosure: address of a public issue or fix, or "reported YYYY-MM-DD".
-        fixed: version in which the fault is corrected, or "".
+        fixed: version in which the fault is mended, or "".
         reply: the maintainers' reply in one sentence, or "".
-        alteration: change that was necessary to run the package, or "".
-        attack: function that returns the attack, or None for the default.
-        seconds: time limit of the case.
-        slow: True for a case that runs with `slow` only.
+        alteration: change in the package that it needs to run, or "".
     """
 
     package: str
     version: str
     name: str
-    build: Callable[[], Any]
-    pair: tuple[Any, Any]
     claim: float
     delta: float = 0.0
     relation: str
     stated: str
     release: str = "the returned value"
-    trials: int = 50_000
+    reading: Reading = "claim"
     true_loss: float | None = None
     cause: str = ""
-    reading: Reading = "claim"
     disclosure: str = ""
     fixed: str = ""
     reply: str = ""
     alteration: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Case(Facts):
+    """One mechanism of a released package, its claim and the pair on which it is audited.
+
+    Args:
+        build: returns the mechanism: an object that `dpcore.audit` takes, `(x, size, rng)`, or a
+            function of one input that returns one output.
+        pair: two inputs that are neighbours under the relation.
+        trials: draws per side.
+        attack: returns the attack, or None for the default.
+        seconds: time limit of the case.
+        slow: True for a case that runs with `slow` only.
+    """
+
+    build: Callable[[], Any]
+    pair: tuple[Any, Any]
+    trials: int = 50_000
     attack: Callable[[], Any] | None = None
     seconds: float = 120.0
     slow: bool = False

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from ...errors import invalid
 from ...report.plain import encode_value
-from ...report.shown import Shown
-from .cases import Case
+from .cases import Case, Facts
 
 STRICT: Final = 0.999
 """Confidence at which both seeds must refute a claim before a row is called a violation."""
@@ -21,26 +21,11 @@ NOT_REFUTED, VIOLATION = "not refuted", "violation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Row(Shown):
+class Row(Facts):
     """Counts of one case, and the versions of the software that made them.
 
     Args:
-        package: name of the package on the index.
-        version: its version.
-        name: the call, with its parameters.
-        claim: the epsilon that the package claims.
-        delta: the delta of the claim.
-        relation: the neighbouring relation, in words.
-        stated: the place where the package states claim and relation.
-        release: values that are released.
         pair: the two inputs, in words.
-        reading: meaning of a refutation.
-        true_loss: the loss on this pair, or None if it is not known.
-        cause: the reason for a violation, with file and line.
-        disclosure: address of a public issue or fix, or "reported YYYY-MM-DD".
-        fixed: version in which the fault is corrected.
-        reply: the maintainers' reply.
-        alteration: change that was necessary to run the package.
         failure: reason if there is no audit, or "".
         certified: lower bound on epsilon, 95 % confidence.
         strict: bounds of both seeds, 99.9 % confidence; empty if the first seed does not refute the
@@ -61,22 +46,7 @@ class Row(Shown):
         date: day of the audit, YYYY-MM-DD.
     """
 
-    package: str
-    version: str
-    name: str
-    claim: float
-    delta: float
-    relation: str
-    stated: str
-    release: str
     pair: str
-    reading: str
-    true_loss: float | None
-    cause: str
-    disclosure: str
-    fixed: str
-    reply: str
-    alteration: str
     failure: str = ""
     certified: float | None = None
     strict: tuple[float, ...] = ()
@@ -151,8 +121,7 @@ def make_row(case: Case, **values: Any) -> Row:
         case: the case.
         **values: further fields of the row, which may replace fields of the case.
     """
-    own = {field.name for field in fields(Row)} & {field.name for field in fields(Case)}
-    facts = {name: getattr(case, name) for name in own - {"pair", "trials"}}
+    facts = {field.name: getattr(case, field.name) for field in fields(Facts)}
     return Row(**(facts | {"pair": _describe_pair(case.pair)} | values))
 
 
@@ -165,8 +134,12 @@ def read_row(record: dict[str, Any]) -> Row:
     Raises:
         ValueError: if a field is missing, or the verdict does not agree with the fields.
     """
-    values = {field.name: record[field.name] for field in fields(Row) if field.name in record}
-    lists = {name: tuple(map(_read_number, values.get(name, ()))) for name in ("strict", "hits")}
+    names = [field.name for field in fields(Row)]
+    missing = [name for name in names if name not in record]
+    if missing:
+        raise invalid("record", "a row with all fields", f"a row without {', '.join(missing)}")
+    values = {name: record[name] for name in names}
+    lists = {name: tuple(map(_read_number, values[name])) for name in ("strict", "hits")}
     numbers = {
         name: _read_number(value)
         for name, value in values.items()
