@@ -15,11 +15,14 @@ GROUPS = ("code", "files", "training", "texts", "explain")
 _SIZE = (4.0, 2.8)
 """Width and height of a thumbnail, in inches at 100 dots per inch: what the gallery shows."""
 
+_FONT_SIZE = 9.0
+"""Size of all letters, in points."""
+
 _MAX_LEGEND_LINES = 3
 """Longest legend that leaves enough of the curves visible."""
 
 _MAX_LABEL_LETTERS = 28
-"""Length at which the label of an axis is broken into lines, and a legend is too wide."""
+"""Length at which the label of an axis is broken into lines."""
 
 
 def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -53,6 +56,8 @@ def draw_small(figure: Any, place: Path) -> None:
     first, *others = figure.axes
     for panel in others:
         panel.remove()
+    # A figure with one label for all panels has it among its texts, which are removed.
+    shared = {"x": figure.get_supxlabel(), "y": figure.get_supylabel()}
     for note in [*figure.texts, *figure.legends]:
         note.remove()
     figure.suptitle("")
@@ -60,13 +65,21 @@ def draw_small(figure: Any, place: Path) -> None:
     first.set_subplotspec(GridSpec(1, 1, figure=figure)[0])
     for side in ("left", "center", "right"):
         first.set_title("", loc=side)
-    first.set_xlabel(textwrap.fill(first.get_xlabel(), _MAX_LABEL_LETTERS))
-    first.set_ylabel(textwrap.fill(first.get_ylabel(), _MAX_LABEL_LETTERS))
-    legend = first.get_legend()
-    words = [text.get_text() for text in legend.get_texts()] if legend is not None else []
-    if len(words) > _MAX_LEGEND_LINES or max(map(len, words), default=0) > _MAX_LABEL_LETTERS:
-        legend.remove()
+    for name, axis in (("x", first.xaxis), ("y", first.yaxis)):
+        text = axis.get_label_text() or shared[name]
+        axis.set_label_text(textwrap.fill(text, _MAX_LABEL_LETTERS), fontsize=_FONT_SIZE)
+        axis.set_tick_params(which="major", labelsize=_FONT_SIZE)
     figure.set_layout_engine("tight")
+    legend = first.get_legend()
+    if legend is not None:
+        for text in legend.get_texts():
+            text.set_fontsize(_FONT_SIZE)
+        legend.set(frame_on=True)
+        legend.get_frame().set(alpha=0.8, edgecolor="none")
+        figure.draw_without_rendering()
+        width = first.get_window_extent().width
+        if len(legend.get_texts()) > _MAX_LEGEND_LINES or legend.get_window_extent().width > width:
+            legend.remove()
     figure.savefig(place, dpi=100)
 
 

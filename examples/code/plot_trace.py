@@ -65,9 +65,10 @@ for row, trace in enumerate((repaired_report, report)):
         label = name if row else None
         axes.barh(row, step.loss, 0.6, start, color=colour, edgecolor="white", label=label)
         line = step.place.partition(":")[2].partition(" ")[0]
+        text = f"line {line}\n{step.loss:g}" if row else f"{line}\n{step.loss:.2g}"
         axes.annotate(
-            f"line {line}\n{step.loss:g}", (start + step.loss / 2, row), color="white",
-            ha="center", va="center", fontsize="small",
+            text, (start + step.loss / 2, row), color="white", ha="center", va="center",
+            fontsize="small",
         )  # fmt: skip
         start += step.loss
 axes.axvline(1.0, color="black", linestyle="--")
