@@ -71,10 +71,12 @@ pub(crate) fn bin_columns(
 
 /// Rows and columns that are copied at a time: columns are often a power of two apart, where their
 /// lines in the cache would displace each other.
+#[cfg(feature = "python")]
 const TILE: [usize; 2] = [64, 16];
 
 /// Copies columns of rows of `width` numbers, one after the other, or their differences to the
 /// columns before them; the first column has none before it.
+#[cfg(feature = "python")]
 pub(crate) fn gather(
     rows: &[f64],
     width: usize,

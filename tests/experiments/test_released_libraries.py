@@ -155,6 +155,19 @@ def test_the_page_is_built_from_the_records():
 
 
 @NEEDS_RECORDS
+def test_boosted_trees_refute_no_row_that_is_not_refuted():
+    script = load_script()
+    verdicts = {(row.package, row.name): row.verdict for row in read_records(RECORDS)}
+    entries = json.loads(script.CLASSIFIER_ROWS.read_text(encoding="utf-8"))
+    assert len(entries) >= 50
+    for entry in entries:
+        assert verdicts[entry["package"], entry["name"]] == "not refuted"
+        assert entry["verdict"] != "refuted", entry["name"]
+        assert entry["certified"] < 0.5 * entry["claim"]
+    assert f"{len(entries)} rows that certify" in "\n".join(script.describe_classifier_rows())
+
+
+@NEEDS_RECORDS
 def test_the_records_are_sound():
     """A bound exceeds its true loss with probability 0.05 at most: 3 % of rows are allowed here."""
     rows = [row for row in read_records(RECORDS) if row.true_loss is not None and not row.failure]

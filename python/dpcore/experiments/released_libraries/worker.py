@@ -86,7 +86,7 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
         # The facts of one version may not hold for another version.
         machine |= {"cause": "", "disclosure": "", "fixed": "", "reply": ""}
     try:
-        mechanism = _build_mechanism(case)
+        mechanism = build_mechanism(case)
         values = _measure_case(case, mechanism, options)
     # A package may raise any exception, also one derived from SystemExit; the row states it.
     except BaseException as error:
@@ -97,7 +97,14 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
     return make_row(case, **machine | values | _trace_case(case))
 
 
-def _build_mechanism(case: Case) -> Any:
+def build_mechanism(case: Case) -> Any:
+    """Return the mechanism of a case, as `dpcore.audit` takes it.
+
+    A function of one output is repeated for each draw.
+
+    Args:
+        case: case of the table.
+    """
     target = case.build()
     if adapt(target) is not None or not callable(target) or _takes_size(target):
         return target
@@ -113,10 +120,10 @@ def _takes_size(target: Any) -> bool:
 
 
 def _measure_case(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
-    reports = [_run_audit(case, mechanism, options, 1)]
+    reports = [run_audit(case, mechanism, options, 1)]
     strict = [_bound_strictly(reports[0])]
     if strict[0] > case.claim:
-        strict.append(_bound_strictly(_run_audit(case, mechanism, options, 2)))
+        strict.append(_bound_strictly(run_audit(case, mechanism, options, 2)))
     report = reports[0]
     finding = report.floating_point
     return {
@@ -130,7 +137,18 @@ def _measure_case(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[s
     }
 
 
-def _run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> Audit:
+def run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> Audit:
+    """Audit the mechanism of a case.
+
+    Args:
+        case: case of the table.
+        mechanism: the case's mechanism, from `build_mechanism`.
+        options: `seed` and `trials` (largest number of draws per side, or None).
+        run: number of the audit. Audits with different numbers have independent seeds.
+
+    Raises:
+        ValueError: if a check of the audit shows that the outputs are not independent draws.
+    """
     cap = options["trials"]
     arguments: dict[str, Any] = {"trials": min(case.trials, cap) if cap else case.trials}
     if case.attack is not None:
