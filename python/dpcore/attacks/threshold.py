@@ -640,6 +640,6 @@ def _lower_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
 
 
 def _choose_ranks(size: int) -> Places:
-    """Return ranks whose distances from the nearer end of 0 to size - 1 grow geometrically."""
+    """Return ranks from 0 to size - 1, in steps that grow geometrically from each end inwards."""
     steps = np.unique(np.geomspace(1, max(1, size // 2), 40).astype(np.intp)) - 1
     return np.unique(np.concatenate([steps, size - 1 - steps]))
