@@ -387,7 +387,11 @@ def _cut_evenly(values: Floats, groups: int) -> Floats:
 def _pair_excesses(
     rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
 ) -> Iterator[tuple[ExcessLatency, ...]]:
-    """Yield pairs of scores: the excess over the usual latency on x, and over that on x'.
+    """Yield pairs of scores, each the latency minus a usual latency.
+
+    In the first pairs, the usual latency depends on an entry of the output: one score uses calls on
+    x, and the other score uses calls on x'. In the other pairs, the usual latency depends on the
+    distance between the output and an input: one score uses x, and the other score uses x'.
 
     Args:
         rows: timed calls, one per row, with the latency in the last column.
