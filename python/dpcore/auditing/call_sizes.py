@@ -145,7 +145,7 @@ def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
 
 
 def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
-    """Return outputs as columns of numbers, and the relative tolerance for equal numbers per column.
+    """Return outputs as columns of numbers, and each column's relative tolerance for equality.
 
     A text gives several columns: one for each number in the text, and one for the number of its
     category. The category is the text without its numbers. An object is read as its repr.
@@ -161,10 +161,11 @@ def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
 
 
 def _read_texts(column: Array) -> Iterator[Array]:
-    """Yield columns for a column of texts: the category of each text, then the numbers in the texts.
+    """Yield columns of numbers for a column of texts: first categories, then numbers in the texts.
 
-    The i-th column of numbers has the i-th number of each text. It exists if all texts have at
-    least i numbers.
+    The category of a text is the text without its numbers; equal categories get equal numbers. The
+    i-th column of numbers in the texts has the i-th number of each text. It exists if all texts
+    have at least i numbers.
     """
     whole = (represent_value(value)[:_MAX_TEXT_CHARACTERS] for value in column.tolist())
     texts = [" ".join(_FORM_PATTERN.sub(" ", text).split()) for text in whole]

@@ -160,7 +160,7 @@ class Sequence:
         return self.martingale is not None and self.martingale.log_wealth >= goal
 
     def _draw_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
-        """Draw the next slice, or with several workers all slices until the next choice of an event.
+        """Draw the next slice, or with several workers all slices until the next event is chosen.
 
         Returns:
             For each slice, its first and end trial, counted from the start of the audit, and the
