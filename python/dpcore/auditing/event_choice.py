@@ -407,8 +407,8 @@ def remarks_on(
 def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
     """Choose the best threshold on a log-likelihood ratio l that the mechanism itself states.
 
-    If the stated ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws on x
-    show the probability of an event on x', even if the event never occurs on x'. The pilot tests
+    If the stated ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws on
+    x show the probability of an event on x', even if the event never occurs on x'. The pilot tests
     whether the stated ratio is right. If the ratio is wrong and the test does not find this, the
     certified bound is smaller than expected. The bound is still valid.
 

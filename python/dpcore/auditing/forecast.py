@@ -154,7 +154,7 @@ class Forecast:
             most: largest number of trials.
 
         Raises:
-            ValueError: if fewer than 100 trials fit, or if `most` trials fit.
+            ValueError: if fewer than 100 trials fit, or if `most` or more trials fit.
         """
 
         def total(trials: int) -> float:
@@ -347,7 +347,7 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
 
 
 def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
-    """Measure calls of increasing size, until the outputs take longer than the fixed time of a call.
+    """Measure larger and larger calls, until the outputs take longer than a call's fixed time.
 
     Without a given time for the audit, calls are measured only if an output takes 1 ms or more.
     """
