@@ -305,7 +305,7 @@ class PilotDraws:
         return read_wide(self.source, attack, self.pair, self.size, *asks)
 
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
-        """Choose the event for outputs of many columns, on some chosen columns or on all columns."""
+        """Choose the event for outputs of many columns, on chosen columns or on all columns."""
         source, training, rest = self.source, reading.training, reading.rest
         floats: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):

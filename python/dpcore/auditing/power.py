@@ -84,7 +84,8 @@ def plan(
     An audit with n trials makes n draws on an input x and n draws on a neighbouring input x'. It
     counts in how many draws an event occurs, K on x and K' on x'. The audit refutes the claim if
     the Clopper-Pearson bound on epsilon from K and K' exceeds the claim. The plan is the smallest n
-    for which the probability of this is at least `power`.
+    for which the audit refutes the claim with probability `power`. Above 10^8 trials, the plan is
+    rounded up.
 
     The violation of the claim is the true privacy loss. Give it in one of these ways:
 
@@ -96,9 +97,9 @@ def plan(
 
     The probabilities of the event are determined in one of these ways:
 
-    - Without a mechanism, the event has probability p = `mass` on x, and probability q on x' with
-      ``(p - delta)/q = e^true_epsilon``. No event shows a larger loss. With Gaussian noise, the
-      best event for p is used.
+    - Without a mechanism, the event has probability p = `mass` on x. Its probability q on x'
+      follows from ``(p - delta)/q = e^true_epsilon``, the largest possible ratio. With delta > 0, q
+      is the probability for Gaussian noise instead, if `factor` is given or `mass` is left out.
     - With a mechanism, an attack chooses events on pilot draws, as in `dpcore.audit`. The events
       are counted on fresh draws. The plan uses confidence limits on their probabilities.
 
@@ -267,7 +268,7 @@ def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
 
 
 def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
-    """Raise an error for arguments that cannot be combined with a claim that is a curve."""
+    """Raise a ValueError if `true_epsilon` or `delta` is given together with a claimed curve."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
         _refuse_ignored(requirement, true_epsilon=true_epsilon)
