@@ -188,7 +188,7 @@ def _is_installed(definition: Any) -> bool:
 
 
 def _describe_object(definition: Any) -> str:
-    """Return a text such as "function f" or "class C". Other objects are described by their class."""
+    """Return a text such as "function f" or "class C". Other objects are shown by their class."""
     if isinstance(definition, types.FunctionType):
         # The name in its code, because `functools.wraps` copies the other function's name.
         return f"function {definition.__code__.co_qualname}"

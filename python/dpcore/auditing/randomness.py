@@ -290,7 +290,7 @@ class _RepeatedSide:
                 self._compare_recent()
 
     def draw_one_row(self) -> None:
-        """Draw one row twice. A clear difference shows that the mechanism has its own randomness."""
+        """Draw one row twice. A clear difference shows that the mechanism has own randomness."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
         self.recent.append((outputs, again))
