@@ -60,14 +60,14 @@ def shrink_log_ratios(
         ratios: estimated log ratios.
         variances: variances of the estimates, of the shape of `ratios`.
         axis: axes over which one t is estimated. None means all axes.
-        live: False for entries to be ignored. Their results are 0.
+        live: False for ratios to be ignored. Their results are 0.
 
     Returns:
         The shrunk ratios, of the shape of `ratios`.
 
     Source:
-        Efron and Morris (1973), Journal of the American Statistical Association 68: empirical
-        Bayes; DerSimonian and Laird (1986), Controlled Clinical Trials 7, for the spread.
+        Efron and Morris (1973), Journal of the American Statistical Association 68, on shrinkage.
+        DerSimonian and Laird (1986), Controlled Clinical Trials 7, on the estimate of t.
     """
     precision = np.where(live, 1.0 / variances, 0.0)
     excess = np.where(live, ratios**2 * precision - 1.0, 0.0).sum(axis=axis, keepdims=True)
@@ -81,6 +81,8 @@ def shrink_log_ratios(
 
 def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
     """Compute the weight of each bin: the shrunk log ratio of its probabilities on x and on x'.
+
+    A table is the histogram of one score or one column of outputs, on x and on x'.
 
     Args:
         k: number of draws on x in each bin, shape `(tables, bins)`.
@@ -127,7 +129,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
 
     The function compares all divisions of the bins into runs. It returns the division with the
     largest penalised log-likelihood. In the likelihood, every draw in a run is on x with one
-    probability, which is estimated for this run. Each run costs a penalty of 2.5.
+    probability, which is estimated for this run. The penalty is 2.5 for each run.
 
     Args:
         k: number of draws on x in each bin, shape `(tables, bins)`.

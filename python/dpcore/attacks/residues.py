@@ -2,7 +2,7 @@
 
 Suppose that a mechanism returns even numbers on input x and odd numbers on input x'. Even and odd
 numbers lie next to each other. Therefore thresholds, bins and moments do not distinguish x from x'.
-A table of all numbers does so only if there are few different numbers.
+A table with the count of each number distinguishes x from x' only if there are few numbers.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class ResidueRatio(Merged, word="ResidueRatio"):
     """Log-likelihood ratio of an output y, from the residues of its entries modulo m.
 
     The score is ``sum_i weights[i, y_i mod m]`` over the given entries. With `summed`, the score is
-    ``weights[0, (sum_i y_i) mod m]``. An entry adds 0 to either sum if it is not a whole number, or
-    if it is a float of size 2^53 or more. Residues are 0 to m - 1, for negative numbers too.
+    ``weights[0, (sum_i y_i) mod m]``. An entry that is not a whole number is left out of these
+    sums. A float of size 2^53 or more is left out too. Residues are 0 to m - 1, even for negative
+    numbers.
 
     Args:
         modulus: modulus m, from 2 to 16.
@@ -61,7 +62,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         ValueError: if `modulus` is out of range, or the shapes do not match.
 
     Source:
-        Neyman and Pearson (1933), the likelihood ratio, here of the residues.
+        Neyman and Pearson (1933), on the likelihood ratio.
 
     Example:
         >>> score = ResidueRatio(2, [0], [[1.0, -1.0]])
@@ -110,7 +111,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         return scores
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         if self.summed:
             return f"log-likelihood ratio of the sum of the entries modulo {self.modulus}"
         if self.entries.size == 1:
@@ -154,12 +155,13 @@ class Residues(NumericAttack):
     - one for the sum of all columns.
 
     A smaller modulus is preferred to its multiple, unless the multiple is more informative. The
-    attack applies to integers, and to floats whose finite values in the pilot are whole. Of the
-    single columns, the attack reads the first 64 whose range is 64 or more. The attack makes no
-    scores if the outputs have few distinct values, because other attacks then count each value.
+    attack applies to integers, and to floats whose finite values in the pilot are whole. For the
+    first two scores, the attack reads at most 64 columns: the first columns whose largest and
+    smallest numbers differ by 64 or more. The attack makes no scores if the outputs have few
+    distinct values, because other attacks then count each value.
 
     Source:
-        Neyman and Pearson (1933) for the likelihood ratio; Pearson (1900) for the comparison.
+        Neyman and Pearson (1933), on the likelihood ratio. Pearson (1900), on the chi-squared test.
 
     Example:
         >>> import dpcore
@@ -212,7 +214,7 @@ def _is_whole(rows: Array) -> bool:
 
 
 def _find_wide_columns(sides: list[Array]) -> Ints:
-    """Return the first columns, at most 64, whose largest and smallest numbers differ by 64."""
+    """Return the first columns, at most 64, whose largest and smallest numbers differ by >= 64."""
     with np.errstate(invalid="ignore"):
         lows = [np.fmin.reduce(side, axis=0).astype(np.float64) for side in sides]
         highs = [np.fmax.reduce(side, axis=0).astype(np.float64) for side in sides]
@@ -242,7 +244,7 @@ def _score_columns(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, Resid
 
 
 def _best_table(sides: list[Ints]) -> _ResidueCounts:
-    """Return the counts for the smallest modulus that is about as informative as the best one.
+    """Return the counts for the smallest modulus that is about as informative as the best modulus.
 
     A multiple of a modulus is at least as informative as the modulus. Therefore a larger modulus is
     taken only if its divergence is more than 5 % larger.

@@ -62,7 +62,7 @@ is the score of repeats made."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Merged, word="Outside"):
-    """Score: the number of entries of an output that lie outside a given range.
+    """Score of an output: the number of its entries that lie outside a given range.
 
     Args:
         lows: lower end of the range of each entry, shape `(entries,)`. -inf means no lower limit.
@@ -107,9 +107,9 @@ class Outside(Merged, word="Outside"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two texts for a report: "entry 0 > 1", say, and its negation.
+        """Two texts for a report, such as "entry 0 > 1" and "not: entry 0 > 1".
 
-        None if several entries have a range.
+        The value is None if several entries have a range.
         """
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size != 1:
@@ -121,7 +121,7 @@ class Outside(Merged, word="Outside"):
         return text, f"not: {text}"
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         if self.sentences is not None:
             return self.sentences[0]
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
@@ -130,10 +130,10 @@ class Outside(Merged, word="Outside"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeats(Merged, word="Repeats"):
-    """Score: the number of entries of an output minus the number of its distinct values.
+    """Score of an output: the number of its entries minus the number of its distinct values.
 
-    The entries are sorted. An entry counts as a repeat if its difference from the previous entry is
-    within one of the two tolerances.
+    The score is the number of repeats. Entries are compared in sorted order. An entry is a repeat
+    if its difference from the previous entry is at most one of the two tolerances.
 
     Args:
         tolerance: absolute tolerance, in the units of the outputs, at least 0.
@@ -177,16 +177,16 @@ class Repeats(Merged, word="Repeats"):
         return scores
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "number of entries that repeat another"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Score: number of entries at atoms of input x only, minus entries at atoms of x' only.
+    """Score of an output: number of entries at atoms of x only, minus that at atoms of x' only.
 
-    An atom is a value of positive probability. It is given by a short interval, because of
-    rounding.
+    An atom is a value of positive probability. Each atom is given by a short interval around the
+    value, because of rounding.
 
     Args:
         entries: index of the entry that each atom belongs to, shape `(atoms,)`.
@@ -230,9 +230,10 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two texts for a report: "entry 0 equals 1", say, and its negation.
+        """Two texts for a report, such as "entry 0 equals 1" and "not: entry 0 equals 1".
 
-        The text for outputs with the larger score is first. None if there are several atoms.
+        The first text describes outputs with the larger score. The value is None if there are
+        several atoms.
         """
         if self.entries.size != 1:
             return None
@@ -240,7 +241,7 @@ class AtAtoms(Merged, word="AtAtoms"):
         return (text, f"not: {text}") if self.signs[0] > 0 else (f"not: {text}", text)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         middle = 0.5 * (self.lows + self.highs)
         if self.entries.size == 1:
             side = "x" if self.signs[0] > 0 else "x'"
@@ -250,7 +251,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """Score: 1 for outputs from a list of rows of input x, -1 for rows of input x', else 0.
+    """Score of an output: 1 if it is a listed row of input x, -1 for a listed row of x', else 0.
 
     The listed rows are rows that occur repeatedly on one input only. A row is recognized by a hash
     of 64 bits, which is computed from its numbers as float64.
@@ -293,7 +294,7 @@ class AtRows(Merged, word="AtRows"):
         return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"equal to one of {self.codes.size:,} rows that came again on one side alone"
 
 
@@ -378,7 +379,7 @@ class Support(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make a score for each property that the pilot outputs show (see `Support`)."""
+        """Make a score for each property (see the class `Support`) that the pilot outputs show."""
         sides = rows, rows_prime
         grains = grains_of(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
@@ -619,8 +620,8 @@ def find_rare_values(
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.
         outputs_prime: all pilot outputs on x', shape `(size', ...)`.
-        goal: number of trials and level to be certified.
-        luck: accepted probability that a value of both inputs occurs on one input only by chance.
+        goal: number of counted trials, and delta and confidence of the bound.
+        luck: largest accepted probability that chance alone explains such a value.
 
     Returns:
         The chosen event, or None if there is no such value.
@@ -682,10 +683,10 @@ def _choose_own_values(
     """Return the event that an output has a value which occurs on one given input only.
 
     Args:
-        atoms: the values of both inputs that occur on one input only.
+        atoms: values that occur on x only, and values that occur on x' only.
         side: the input, 0 for x and 1 for x'.
         sizes: number of pilot outputs on x and on x'.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The event, or None if there is no such value.

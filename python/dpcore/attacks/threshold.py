@@ -48,7 +48,7 @@ many estimates is too large."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Coordinate(Record, word="Coordinate"):
-    """Score: one entry of the output.
+    """Score of an output: one of its entries.
 
     Args:
         index: index of the entry in the flattened output (row-major order), from 0.
@@ -80,7 +80,7 @@ class Coordinate(Record, word="Coordinate"):
         return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the scores on the device of the outputs; None if the outputs do not fit."""
+        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
@@ -93,13 +93,13 @@ class Coordinate(Record, word="Coordinate"):
         return self.index, Coordinate(0)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"entry {self.index}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closer(Record, word="Closer"):
-    """Score: how much closer an output y is to the input x than to the input x'.
+    """Score of an output y: how much closer y is to the input x than to the input x'.
 
     With "l1", the score is ``sum(abs(y - x') - abs(y - x))``. It is proportional to the
     log-likelihood ratio if independent Laplace noise of one scale is added to every entry. With
@@ -156,7 +156,7 @@ class Closer(Record, word="Closer"):
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the scores on the device of the outputs; None if the outputs do not fit."""
+        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -187,7 +187,7 @@ class Closer(Record, word="Closer"):
         return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"closer to x than to x' in {self.norm.upper()}"
 
 
@@ -203,7 +203,7 @@ class OfRow(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSum(OfRow, word="RowSum"):
-    """Score: the sum of the entries of an output, added in their order.
+    """Score of an output: the sum of its entries, added in their order.
 
     The score is NaN if an entry is NaN, or if the entries contain inf and -inf.
 
@@ -236,19 +236,19 @@ class RowSum(OfRow, word="RowSum"):
         return scores
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the scores on the device of the outputs; None if the outputs do not fit."""
+        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
         return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "sum of the entries"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowMin(OfRow, word="RowMin"):
-    """Score: the smallest entry of an output. It is NaN if an entry is NaN.
+    """Score of an output: its smallest entry. The score is NaN if an entry is NaN.
 
     Source:
         Habernal (2022), theorem 3.2, on noise that is never negative. The smallest entry shows it.
@@ -264,17 +264,17 @@ class RowMin(OfRow, word="RowMin"):
         return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the scores on the device of the outputs; None if the outputs do not fit."""
+        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "smallest entry"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowMax(OfRow, word="RowMax"):
-    """Score: the largest entry of an output. It is NaN if an entry is NaN.
+    """Score of an output: its largest entry. The score is NaN if an entry is NaN.
 
     Source:
         Habernal (2022), theorem 3.2, with the signs changed: noise that is never positive.
@@ -290,17 +290,17 @@ class RowMax(OfRow, word="RowMax"):
         return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the scores on the device of the outputs; None if the outputs do not fit."""
+        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "largest entry"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Special(Merged, word="Special"):
-    """Score: the number of entries of an output that are NaN, or that are infinite.
+    """Score of an output: the number of its entries that are NaN, or that are infinite.
 
     Args:
         kind: "nan" to count NaN, "inf" to count infinities of either sign.
@@ -332,13 +332,13 @@ class Special(Merged, word="Special"):
         return np.asarray(np.count_nonzero(is_special, axis=1), np.float64)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"number of entries that are {'NaN' if self.kind == 'nan' else 'infinite'}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NegativeZeros(Merged, word="NegativeZeros"):
-    """Score: the number of entries of an output that are -0.0.
+    """Score of an output: the number of its entries that are -0.0.
 
     The numbers -0.0 and 0.0 are equal, but their bits differ. A reader of the printed or stored
     output sees the sign. A leak by this sign is a fault of the code, not of the mathematical
@@ -363,7 +363,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
         return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "number of entries that are -0.0"
 
 
@@ -393,7 +393,7 @@ class HashMatch(Record, word="HashMatch"):
         return np.array(scores, np.float64)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "[value = hash(x, seed)] - [value = hash(x', seed)]"
 
 

@@ -86,7 +86,7 @@ _UNREAD_OUTPUTS_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Latency(Merged, word="Latency"):
-    """Score: the latency of a call, in nanoseconds.
+    """Score of a timed call: its latency, in nanoseconds.
 
     Example:
         >>> Latency()(np.array([1200, 900])).tolist()
@@ -109,13 +109,13 @@ class Latency(Merged, word="Latency"):
         return (rows if rows.ndim == 1 else rows[:, -1]).astype(np.float64)
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         return "latency in ns"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputEntry(Merged, word="OutputEntry"):
-    """Score: one entry of the output of a timed call.
+    """Score of a timed call: one entry of its output.
 
     Args:
         index: index of the entry in the flattened output (row-major order), from 0.
@@ -134,13 +134,13 @@ class OutputEntry(Merged, word="OutputEntry"):
         return rows[:, self.index].astype(np.float64)
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         return f"entry {self.index} of the output"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutcomeCode(Merged, word="OutcomeCode"):
-    """Score: the position of a hashable output in a list of outputs.
+    """Score of a timed call: the position of a hashable output in a list of outputs.
 
     Args:
         keys: the list: frequent outputs of the pilot (the first calls). An output that is not in
@@ -155,13 +155,13 @@ class OutcomeCode(Merged, word="OutcomeCode"):
         return np.array([table.get(key, -1.0) for key in keys_of(rows[:, 0])], np.float64)
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         return "the output"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputDistance(Merged, word="OutputDistance"):
-    """Score: the L1 distance between an output and one of the two inputs.
+    """Score of a timed call: the L1 distance between an output and one of the two inputs.
 
     If the mechanism adds noise to this input, the distance is the L1 norm of the noise.
 
@@ -185,13 +185,13 @@ class OutputDistance(Merged, word="OutputDistance"):
         return apart
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         return f"the output's distance from {self.side}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """Score: the number of the interval that contains a given quantity of the output.
+    """Score of a timed call: the number of the interval that contains a quantity of its output.
 
     The intervals have about equally many pilot calls.
 
@@ -213,13 +213,13 @@ class OutputGroup(Merged, word="OutputGroup"):
         return np.asarray(groups, np.float64)
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         return f"{self.edges.size + 1} groups by {self.column}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExcessLatency(Merged, word="ExcessLatency"):
-    """Score: latency of a call minus the usual latency for its output, in nanoseconds.
+    """Score of a timed call: its latency minus the usual latency for its output, in nanoseconds.
 
     The usual latency depends on one quantity of the output, and is estimated on one input, x or x'.
 
@@ -248,7 +248,7 @@ class ExcessLatency(Merged, word="ExcessLatency"):
         return np.asarray(Latency()(rows) - usual)
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         return f"latency in ns less the usual one on {self.side} at {self.column}"
 
 
@@ -270,7 +270,7 @@ class TimedScore(Merged, word="TimedScore"):
         return np.asarray(self.score(table_of(self.columns, rows)), np.float64)
 
     def __str__(self) -> str:
-        """Return a description, one line for the report of an audit."""
+        """Return a description in one line, for the report of an audit."""
         index = score_attribute(self.score, "index")
         if index is None:
             return f"latency and output: {self.score} of {_name_columns(self.columns)}"

@@ -72,11 +72,11 @@ distributions on x and x' and 8 columns, it was at most 36 in 95 of 100 pilots o
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CellRatios(Merged, word="CellRatios"):
-    """Score: a weight that is looked up in a table by two or three entries of an output.
+    """Score of an output: a weight from a table, looked up by two or three entries.
 
-    Each entry is turned into a code, and the codes are the indices into the table. The code is the
-    residue of the entry modulo m, or the number of cuts that are at most the entry. NaN has the
-    last code of its dimension. If residues are used, a number that is not whole has this code too.
+    Each entry is turned into a code, and the codes are the indices into the table. The code of an
+    entry is its residue modulo m, or the number of given cuts that do not exceed it. NaN has the
+    last index as its code. If residues are used, a number that is not whole has this code too.
 
     Args:
         entries: indices of the entries that are read, from 0, shape `(read,)`.
@@ -90,7 +90,7 @@ class CellRatios(Merged, word="CellRatios"):
             finite.
 
     Source:
-        Neyman and Pearson (1933), the likelihood ratio, here of the joint distribution of codes.
+        Neyman and Pearson (1933), on the likelihood ratio.
 
     Example:
         >>> score = CellRatios([0, 2], [2, 0], [[np.nan], [0.5]], [[1, 2, 0], [3, 4, 0], [0] * 3])
@@ -148,7 +148,7 @@ class CellRatios(Merged, word="CellRatios"):
         return text, f"not: {text}"
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         if self.sentences is not None:
             return self.sentences[0]
         *first, last = map(str, self.entries)
@@ -180,7 +180,7 @@ class FewValued(NamedTuple):
     Args:
         column: index of the column.
         modulus: modulus of the residue that is the code. 0 means that cuts are used.
-        cuts: the cuts. The code of a value is the number of cuts that are at most the value.
+        cuts: the cuts. The code of a value is the number of cuts that do not exceed it.
     """
 
     column: int
@@ -220,9 +220,7 @@ def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
 
 
 def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple[FewValued, ...]]:
-    """Find the two columns, and the three columns, whose joint moments differ most.
-
-    The joint moments on x are compared with those on x'.
+    """Find the two columns, and the three columns, whose joint moments on x and x' differ most.
 
     Args:
         columns: pilot outputs on x and on x', each of shape `(columns, size)`.
@@ -267,9 +265,9 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
 
 
 def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
-    """Return the difference between x and x' of all moments E[f g h], in standard errors.
+    """Return how much the moments E[f g h] on x and on x' differ, in standard errors.
 
-    Here f, g and h are any three features.
+    Here f, g and h are any three features of the outputs.
 
     Args:
         sides: features of the outputs on x and on x', each of shape `(features, size)`.
@@ -338,7 +336,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     Args:
         outputs: all pilot outputs on x, shape `(size, columns)`.
         outputs_prime: all pilot outputs on x', shape `(size', columns)`.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The event, or None if chance explains every box.
@@ -388,9 +386,10 @@ class _Box(NamedTuple):
 
 
 def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
-    """Return the four best windows, which contain many outputs of one input and few of the other.
+    """Return the four windows that best separate the outputs on x and on x'.
 
-    A window is a box in three columns that is two bins wide in each column.
+    A window is a box in three columns that is two bins wide in each column. A good window contains
+    many outputs on one input and few outputs on the other input.
     """
     bins = int(2.0 * (min(side.shape[1] for side in sides) / _WINDOW_ROWS) ** (1.0 / 3.0))
     heads = np.concatenate([side[:, :_EDGE_ROWS] for side in sides], axis=1)
@@ -424,8 +423,8 @@ def _grow_box(
 ) -> _Box:
     """Enlarge a window to a box, one column at a time.
 
-    In each column, the interval is chosen that has the most outputs of the input `full`, minus 8
-    times the outputs of the other input.
+    In each column, the function chooses the interval with the largest difference: the number of
+    outputs on the input `full`, minus 8 times the number of outputs on the other input.
     """
     own, k, k_prime = [sides[side][columns] for side in (full, 1 - full)], 0, 0
     for number in range(3 * _BOX_ROUNDS):

@@ -63,7 +63,7 @@ class Rows:
 
         Args:
             table: number of each token. Tokens that are not in the table are left out. If the table
-                is a `Numbering`, they are added to the table instead.
+                is a `Numbering`, new tokens are added to the table instead.
         """
         tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
         codes_of_tokens = (
@@ -78,7 +78,7 @@ class Rows:
 
 
 class Numbering(dict[str, int]):
-    """Dictionary that gives each new token the next number, when the token is looked up first.
+    """Dictionary from tokens to numbers. The first lookup of a token gives it the next number.
 
     Example:
         >>> table = Numbering()
@@ -201,7 +201,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         named, most = [], _SHOWN_TOKEN_CHARACTERS
         for token, value in itertools.islice(
             zip(self.tokens, self.values, strict=True), _SHOWN_TOKENS

@@ -3,7 +3,8 @@
 Wide outputs have too many columns (entries) to store all rows. Therefore rows are read one after
 the other, and sums, sums of squares and histograms of each column are updated. The columns are
 chosen by the differences between x and x' in four statistics: mean, variance, histogram, and the
-probability of the best half-line. The sums also give a linear discriminant of all columns.
+probability of the best half-line (column above or below a threshold). The sums also give a linear
+discriminant of all columns.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
     """Return two measures of the difference between x and x', for some columns.
 
     The first measure is a chi-squared statistic of the histograms. The second measure is the
-    cautious log ratio of the best half-line.
+    absolute log ratio of the probabilities of the best half-line, minus four standard errors. A
+    half-line is the event that the column is above, or below, a threshold.
     """
     cells = [side.cells[:, part].astype(np.float64) for side in sides]
     rows = [float(side.rows) for side in sides]
@@ -221,10 +223,9 @@ def choose_columns(
         ends: the inputs x and x' with one number per column, or None if they have another form.
 
     Returns:
-        Two things. The first is an array of the indices of the chosen columns, increasing. The
-        second is a tuple of smaller groups of these columns, from which the attack also learns
-        separately. Each of the best columns is a group, and the best few columns by all criteria
-        are a group. Groups contain positions in the first array.
+        The indices of the chosen columns, increasing, and a tuple of groups of these columns. The
+        attack also learns from each group separately. A group is one of the best columns, or the
+        best few columns by all criteria. It is given by positions in the array of indices.
     """
     ranked = []
     for merits in rank_by_tests(sides):

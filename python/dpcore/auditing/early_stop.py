@@ -69,10 +69,10 @@ class Sequence:
     """State of an audit with early stop.
 
     Args:
-        source: source of the draws.
-        request: the settled request of the audit. The claim is refuted when the wealth of the test
-            martingale reaches 1 / (1 - confidence). If the claim is a curve, one of its tangents
-            (epsilon, delta) is tested, which is chosen with the first event.
+        source: object that makes the draws of the mechanism.
+        request: the checked arguments of the audit. The claim is refuted when the wealth of the
+            test martingale reaches 1 / (1 - confidence). If the claim is a curve, one of its
+            tangents (epsilon, delta) is tested. This tangent is chosen with the first event.
         attack: attack that learns the event of each slice.
         pilot: number of draws per input from which the first event is learned.
         tangent: pilot counts of the first event, from which the tangent was chosen. The input on
@@ -309,9 +309,9 @@ class Sequence:
         return claim if isinstance(claim, Claim) and self.tangent is None else None
 
     def _choose(self, trials: int) -> None:
-        """Choose an event for the next slices, if the number of draws has grown by half since then.
+        """Choose an event for the next slices, if there are enough new draws.
 
-        The growth is measured from the last choice of an event.
+        The number of draws must be 1.5 times the number at the last choice of an event.
         """
         if self.chosen is not None and not self._is_refit_due(self.done):
             return

@@ -94,18 +94,18 @@ _MAX_STATED_DEVIATIONS: Final = 6.0
 class SketchScores:
     """Function that summarizes the values of several scores on one block of pilot outputs.
 
-    The summary of a score is a `Sketch`: the numbers of its values in cells.
+    The summary of a score is a `Sketch`: the number of its values in each bin, and extreme values.
 
     Args:
-        scores: the scores, which are functions from outputs to numbers.
-        frames: the cells for each score.
+        scores: the scores, which are functions that return one number per output.
+        frames: the bins for each score.
     """
 
     scores: tuple[Score, ...]
     frames: tuple[Frame, ...]
 
     def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
-        """Return one sketch (counts of the score's values in cells) for each score."""
+        """Return one sketch (counts of the score's values in bins) for each score."""
         with remember_parts():
             return tuple(
                 Sketch.of(frame, scores_of(score, outputs))
@@ -122,7 +122,7 @@ def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
     """Draw the first pilot outputs on x and on x', on which all scores are compared.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         selection: number of draws per input for the choice of the event.
         most: largest number of outputs per input.
     """
@@ -136,7 +136,7 @@ def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -
     outputs for the choice can be kept, all first outputs are drawn again.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         drawn: the outputs on x and on x' that were drawn earlier.
         selection: new number of draws per input for the choice of the event.
         most: largest number of outputs per input.
@@ -173,11 +173,11 @@ def select_event(
     because few draws do not show rare events or small differences between good scores.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         scores: the scores, at least one.
         first_look: the first outputs on x and on x', from `draw_first_outputs`.
         selection: number of draws per input for the choice.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
         in_tail: True to search for a better threshold in the tail too, by lines fitted to the tail.
     """
     screened = len(first_look[0])
@@ -249,7 +249,7 @@ def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Ch
         choice: the best threshold by the counts of the pilot.
         values: values of the score on x and on x'. The score was not fitted on these outputs.
         grain: possible change of these values by rounding.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The choice with the new threshold, or None if no threshold predicts a larger bound.
@@ -286,7 +286,7 @@ def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
     """Return the bounds that events with known probabilities are expected to certify.
 
     Args:
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
         rate: probabilities of the events on the input with the larger probability.
         rate_prime: probabilities of the events on the other input.
     """
@@ -305,7 +305,7 @@ def choose_crossed(
     Args:
         attack: the attack that fits the score.
         wholes: the pilot outputs on x and on x', each as a sequence of parts.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The choice, or None if the attack does not use cross-fitting.
@@ -328,7 +328,7 @@ def _choose_farther(
         chosen: the best event by the counts of the pilot.
         ranked: the best event of each score, the best one first.
         sides: pilot outputs on x and on x'. No score was fitted on these outputs.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The choice, or None if no threshold in the tail predicts a clearly larger bound.
@@ -357,11 +357,11 @@ def select_wide_event(
     The scores read some chosen columns, or all columns.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         scores: scores of the chosen columns.
         reading: the part of the pilot that is kept, with the scores of all columns. `scores` and
             `reading` together must have at least one score.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The choice, and its score if this score reads all columns. The second entry is None if the
@@ -415,7 +415,7 @@ def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
     Args:
         score: the log-likelihood ratio of x over x'.
         values: values of the score for pilot outputs on x and on x'.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
         The choice, or None if the draws contradict the stated ratio, or if no bound is expected.
@@ -438,7 +438,7 @@ def _choose_stated_threshold(
         direction: the input on which the event is more frequent, "x" or "x_prime".
         own: log-likelihood ratios of this input over the other one, for outputs on this input.
         other: the same ratios, for outputs on the other input.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
     """
     from scipy.special import pdtrik
 

@@ -144,7 +144,7 @@ class Forecast:
         return "\n  ".join(lines)
 
     def fit_trials(self, seconds: float, spent: float, most: int) -> int:
-        """Return the largest number of trials for which the audit takes the given time.
+        """Return the largest number of trials for which the audit takes at most the given time.
 
         If the audit of a whole block fits, the number is a multiple of the block.
 

@@ -103,7 +103,7 @@ def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Ite
     """Yield the two forms of each input that the user gave as a list or tuple of numbers.
 
     Native noises, commands and adapters are left out, because they treat the two forms alike.
-    Functions with their own randomness are left out too, because their outputs always differ.
+    Functions with their own randomness are left out too, because their outputs differ in any case.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
     if is_native(mechanism) or (mechanism_attribute(mechanism, "takes_lists") and not is_function):

@@ -239,7 +239,7 @@ def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     Then the input determines the type. Otherwise the type changes from call to call.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         types: the note that `types_apart` returned for the pilot outputs.
     """
     rows = 1 if one_by_one(source.draws.mechanism) else 2

@@ -79,7 +79,7 @@ class PairCandidates:
 
     @property
     def relation(self) -> str:
-        """Text on the relation of neighbours, such as that of `neighbour` or of the search.
+        """The relation of neighbours as text: that of `neighbour`, or else that of the search.
 
         The text is empty if no relation is given.
         """
@@ -299,14 +299,14 @@ def choose_pair(
         candidates: the pairs to choose from.
         source_of: function that makes the source of the draws for a pair.
         attack: the attack, which is fitted for each pair.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
         pilot: number of pilot draws per input in the audit, from which the rounds get their sizes.
         trials: number of counted draws per input, which limits the draws of all rounds together.
         seed: seed of a search.
         course: record of the steps and times of the audit.
 
     Returns:
-        The pair, and the record of the search, or None if the pairs were given.
+        The pair, and the record of the search. The record is None if the pairs were given.
     """
     rounds = plan_rounds(candidates, pilot, trials)
     total = 2 * sum(many * size for many, size in rounds)

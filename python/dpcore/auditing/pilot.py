@@ -117,9 +117,9 @@ class PilotDraws:
     """Pilot of an audit: the first draws, on which an attack chooses the event.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         pair: the two inputs.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
         size: number of pilot draws per input.
         lattice: True to search for a leak by floating-point bits too.
         stated: log-likelihood ratios that the mechanism itself states.

@@ -427,9 +427,9 @@ class Pilots:
     """Several events that audits of one size would choose, and their counts on fresh draws.
 
     Args:
-        request: the settled request of an audit of this size.
+        request: the checked arguments of an audit of this size.
         chosen: the events. Each event comes with the input on which it is more frequent.
-        seen: counts of each event, on the input on which it is more frequent first.
+        seen: counts of each event. The input on which the event is more frequent comes first.
         true: the true loss for which the audit is planned, or None for the loss that the mechanism
             has.
         assumed: probabilities of an event that replaces the chosen events, or None.
@@ -551,7 +551,7 @@ class Pilots:
 
 
 def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Yield for each round the number of trials of an audit, and True if the round is the last one.
+    """Yield the number of trials of an audit for each round, with True for the last round.
 
     Args:
         pilot: largest number of draws per input on which events are counted in a round. None means

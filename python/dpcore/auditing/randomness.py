@@ -127,11 +127,12 @@ Shared = tuple[str, Any]
 
 
 def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
-    """Check that several processes do not make the same outputs, for randomness of its own.
+    """Check that several processes would not repeat each other's outputs.
 
-    Every process has a copy of the mechanism, and of all generators that the mechanism uses. Copies
-    of a generator give the same numbers in all processes. The random numbers of the operating
-    system are different in every process.
+    The check is for mechanisms with their own randomness. Every process has a copy of the
+    mechanism, and of all generators that the mechanism uses. Copies of a generator give the same
+    numbers in all processes. The random numbers of the operating system are different in every
+    process.
 
     Args:
         draws: draws of a mechanism that does not take all its randomness from the given generator.
@@ -290,7 +291,7 @@ class _RepeatedSide:
                 self._compare_recent()
 
     def draw_one_row(self) -> None:
-        """Draw one row twice. A clear difference shows that the mechanism has own randomness."""
+        """Draw one row twice, and set `found` to "own" if the two rows clearly differ."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
         self.recent.append((outputs, again))
@@ -334,7 +335,7 @@ class _RepeatedSide:
 
 
 def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
-    """Compute the log probability that the two rows of every pair agree if pairs are random.
+    """Compute the log probability that all pairs agree if rows are divided into pairs at random.
 
     Suppose that r rows are drawn twice. All rows that agree with each other form a group. There are
     (2r - 1)!! ways to divide the 2r rows into pairs. A group of m rows and their m repetitions can
@@ -461,9 +462,9 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
         One of these texts:
 
         - "seed": the arrays are equal bit for bit;
-        - "rounding": every number differs by at most 8 units in the last place (of the float format
-          of its column, at the size of the number or at the median size of the column, whichever is
-          larger);
+        - "rounding": every number differs by at most 8 units in the last place. The unit is that of
+          the column's float format, at the size of the number or at the median size of the column,
+          whichever is larger;
         - "own": the arrays differ by more.
     """
     rows, other = encode_rows(outputs), encode_rows(again)

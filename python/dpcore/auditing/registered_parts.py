@@ -3,8 +3,8 @@
 The trials of an audit can be divided into parts, which several machines count. If the seed repeats
 the outputs, a second count of a part gives the same numbers. Otherwise, a user could count a part
 several times and keep the best count. The bound would then be too large. The register, which lies
-next to the run file, prevents this by mistake. It cannot prevent it by intention, because a user
-can delete files.
+next to the run file, prevents unintended second counts. It cannot prevent intended second counts,
+because a user can delete files.
 """
 
 from __future__ import annotations

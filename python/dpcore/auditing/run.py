@@ -371,8 +371,8 @@ def count_event(
     """Count the event on fresh draws, in all trials that are not counted yet.
 
     Args:
-        request: the settled request.
-        source: source of the draws.
+        request: the checked arguments of the audit.
+        source: object that makes the draws of the mechanism.
         fixed: facts that were fixed before the count, such as the event.
         run: the run file with earlier counts, or None.
 
@@ -561,8 +561,9 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     """Check that this process can continue the audit of a run file.
 
     Args:
-        request: the settled request.
-        source: source of the draws. The hashes of earlier blocks are copied to it from the file.
+        request: the checked arguments of the audit.
+        source: object that makes the draws of the mechanism. The hashes of earlier blocks are
+            copied to it from the file.
         run: the run file.
 
     Returns:

@@ -154,7 +154,7 @@ class OfEntries(Record, word="OfEntries"):
         return _name_true_entries(text, self.entries)
 
     def __str__(self) -> str:
-        """Return a description of the score, one line for the report of an audit."""
+        """Return a description of the score in one line, for the report of an audit."""
         text = score_name(self.score)
         renamed = self._rename(text)
         if renamed != text:
@@ -197,7 +197,7 @@ class WholeScore(NamedTuple):
         """Choose the threshold that is expected to certify the largest bound.
 
         Args:
-            goal: number of trials and level to be certified.
+            goal: number of counted trials, and delta and confidence of the bound.
         """
         return best_threshold(self.score, *self.values, self.grain, goal)
 
@@ -352,7 +352,7 @@ def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides |
     """Yield draws on x and on x' in chunks of rows. Yield None if outputs are not numbers.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         purpose: number of the random stream, such as that of the pilot.
         size: number of draws per input.
     """
@@ -422,7 +422,7 @@ def _keep_columns(
     """Draw the second half of a pilot, and keep its chosen columns.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         size: number of draws per input.
         entries: indices of the chosen columns.
         scores: scores that read all columns.
@@ -506,7 +506,7 @@ def read_wide(
     """Read a pilot with many columns block by block, and keep the columns that differ most.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         attack: the attack, which learns from the chosen columns.
         pair: the two inputs x and x'.
         size: number of pilot draws per input.
