@@ -621,7 +621,7 @@ def find_rare_values(
         outputs: all pilot outputs on x, shape `(size, ...)`.
         outputs_prime: all pilot outputs on x', shape `(size', ...)`.
         goal: number of counted trials, and delta and confidence of the bound.
-        luck: largest accepted probability that chance alone explains such a value.
+        luck: largest accepted probability that such a value is due to chance.
 
     Returns:
         The chosen event, or None if there is no such value.

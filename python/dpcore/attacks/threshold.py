@@ -80,7 +80,7 @@ class Coordinate(Record, word="Coordinate"):
         return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
@@ -156,7 +156,7 @@ class Closer(Record, word="Closer"):
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -236,7 +236,7 @@ class RowSum(OfRow, word="RowSum"):
         return scores
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
         return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
@@ -264,7 +264,7 @@ class RowMin(OfRow, word="RowMin"):
         return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -290,7 +290,7 @@ class RowMax(OfRow, word="RowMax"):
         return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if it is not possible."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:

@@ -120,7 +120,7 @@ class Sequence:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Sentences on contradictions to the independence of the rows, found while counting."""
+        """Sentences that say why the counted outputs do not seem independent."""
         return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
     def run(self, keep: Callable[[], None] | None = None) -> bool:

@@ -87,7 +87,8 @@ def plan(
     for which the audit refutes the claim with probability `power`. Above 10^8 trials, the plan is
     rounded up.
 
-    The violation of the claim is the true privacy loss. Give it in one of these ways:
+    The plan depends on the true privacy loss, which exceeds the claim. Give it in one of these
+    ways:
 
     - `true_epsilon`: the true loss.
     - `factor`: the scale of the noise, divided by the correct scale. With delta 0, the true loss is

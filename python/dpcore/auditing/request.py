@@ -103,7 +103,7 @@ class UnsettledRequest(Arguments):
     - `shape`, `fields`, `columns`: shape of an output, its field names and its column names;
     - `randomness`: result of the test of the randomness, as in `Audit.randomness`;
     - `globals`: True if the global random generators are seeded for every block;
-    - `doubted`: sentences on contradictions to independent outputs;
+    - `doubted`: sentences that say why the outputs do not seem independent;
     - `probe_notes`: other notes on the first calls;
     - `default_trials`: the usual default number of trials if it was raised, else None.
     """
@@ -251,7 +251,8 @@ class Request(UnsettledRequest):
         """Return the request with the tangent of the claimed curve that suits an event best.
 
         Args:
-            counts: pilot counts of the event, on the input on which it is more frequent first.
+            counts: pilot counts of the event. The input on which the event is more frequent comes
+                first.
 
         Returns:
             The request with `tangent` and `delta`. It is unchanged if the claim is not a curve.
@@ -391,9 +392,9 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     """Call the mechanism a few times, and add the results of tests to the request.
 
-    The tests are: independent rows, no effect of the size of a call, and source of the randomness.
-    A ValueError is raised if all rows have the same noise, or if threads or processes would share
-    or repeat the mechanism's own randomness.
+    The tests check whether rows are independent, whether the size of a call has an effect, and
+    where the randomness comes from. A ValueError is raised if all rows have the same noise, or if
+    threads or processes would share or repeat the mechanism's own randomness.
     """
     mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):

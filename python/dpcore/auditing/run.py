@@ -96,12 +96,12 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             If the mechanism encodes its input before it adds noise, it may state the encoded
             vector (see `dpcore.mechanisms.declarations`).
         pair: the two neighbouring inputs, as a `Pair` or a tuple. If several Pairs are given, the
-            audit chooses the pair with the largest expected bound. This choice makes at most eight
-            draws per input for each trial, or 64 for each pair if this is more. A search,
-            `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
-            `default_pair()`, or to [0] and [1] for noises of dpcore. If the claim allows inputs at
-            a given L1 distance, try `dpcore.pairs.patterns(dim, "one")`, on which attacks reach the
-            largest bounds.
+            audit chooses the pair with the largest expected bound. For this choice, dpcore makes at
+            most ``8 * trials`` draws per input, or 64 draws per input and pair if this is more. A
+            search, `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
+            `default_pair()`, or to [0] and [1] for noises of dpcore. If the claim is about inputs
+            with many entries at an L1 distance, try `dpcore.pairs.patterns(dim, "one")`: attacks
+            reach the largest bounds on these pairs.
         neighbour: relation that defines which inputs are neighbours in the claim. Give
             `dpcore.pairs.L1(1.0)`, `L2`, `Linf`, `Replace`, `AddRemove` or your own relation. "l1"
             means `L1(1.0)`, and ("l1", 2.0) means `L1(2.0)`. dpcore checks that the inputs of each
@@ -126,10 +126,10 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             less time.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
-            claim given". If the claim is a curve, the bound "clopper_pearson" compares the
+            claim given". A curve is tested in one of two ways. The bound "clopper_pearson" compares
             confidence limits on the two probabilities of the event with the whole curve. All other
-            bounds, and early stop, test one tangent (epsilon, delta) of the curve, which is chosen
-            on the pilot.
+            bounds, and `stop="refuted"`, test one tangent (epsilon, delta) of the curve, which is
+            chosen on the pilot.
         delta: delta of the claim, in [0, 1). Leave it out if the claim is a curve.
         confidence: probability that the bound is valid, strictly between 0 and 1.
         bound: name of the confidence bound, from `dpcore.bounds.BOUNDS`: such as "exact" (less
@@ -139,15 +139,15 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         floats: True to count a second event, on the last bits of the outputs (a floating-point
             leak), towards the bound and the verdict. Each of the two events then gets half of the
             error probability.
-        pilot: number of draws per input on which the pair and the event are chosen. They are not
-            counted. Defaults to about an eighth of the trials. For a search in texts, the default
-            is at most the budget of the search. Rare events need a large pilot.
+        pilot: number of draws per input on which the pair and the event are chosen. These draws are
+            not counted. Defaults to about an eighth of the trials. For a search in texts, the
+            default is at most the budget of the search. Rare events need a large pilot.
         rng: source of all randomness. With None, dpcore chooses a random seed and the report shows
             it. An int in [0, 2**63) is the seed, and the seed of a report repeats its audit. From a
             numpy Generator, one number is drawn as the seed.
-        route: how majority votes of a native mechanism are counted. "integer" compares random
-            integers, and "sampled" makes every output. The counts are the same. "auto" chooses the
-            faster available way.
+        route: how the attack "majority-vote" is counted for a native mechanism. "integer" compares
+            random integers, and "sampled" makes every output. The counts are the same. "auto"
+            chooses the faster available way.
         block: number of trials in a block, which is drawn in one call. The same number is needed to
             repeat a result. By default, the outputs of a block have about 2**17 numbers in total,
             or 2**22 for a torch module on CUDA.
@@ -177,7 +177,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         The `Audit`. If dpcore finds that the outputs are not independent, the verdict is
         "invalid: ...", the attribute `checks` gives the reason, and dpcore issues a
         `dpcore.errors.AssumptionWarning`. After Ctrl-C, the result has the counts so far, `partial`
-        is True, and the bound is the anytime bound.
+        is True, and the bound is the bound "anytime", which is valid whenever the count stops.
 
     Raises:
         TypeError: if an argument is of the wrong type.
@@ -402,7 +402,8 @@ def finish_audit(
     Args:
         fixed: facts that were fixed before the count, such as the event.
         done: the counts of at least one trial.
-        looked: True if a person saw counts before the end. The bound is then the anytime bound.
+        looked: True if a person saw counts before the end. The bound is then the bound "anytime",
+            which is valid whenever the count stops.
         same_bits: False if processes were accepted whose outputs differ in some bits for one seed.
         more: further fields of the `Audit`.
     """
@@ -433,9 +434,10 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
     """Add a sentence to `checks` if a column of the outputs contains the numbers of the rows.
 
     Args:
-        checks: sentences on contradictions to independent outputs. If the tuple is empty, it is
-            returned unchanged, and no outputs are drawn.
-        source: source of the outputs. Some outputs on x are drawn and searched for row numbers.
+        checks: sentences that say why the outputs do not seem independent. If the tuple is empty,
+            it is returned unchanged, and no outputs are drawn.
+        source: object that makes the draws. Some outputs on x are drawn and searched for numbers of
+            rows.
 
     Returns:
         The sentences, with the new sentence first.
@@ -705,8 +707,8 @@ def audit_timing(request: Request) -> Audit:
             because it is the only bound that is valid if a coin draws the inputs.
 
     Returns:
-        The `Audit`. Its counts k and k' are the calls on x and on x' that are in the event. Its n
-        and n' are the number of all calls.
+        The `Audit`. Its counts k and k' are the numbers of calls on x and on x' that are in the
+        event. Its n and n' are the number of all calls on x and x' together.
 
     Raises:
         ValueError: if the claim is a curve, or if the request has a delta, early stop, an executor,

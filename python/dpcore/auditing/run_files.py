@@ -79,7 +79,7 @@ class FixedFields:
         thresholds: thresholds of the score at which the trade-off curve is counted.
         lattice: the event of the floating-point bits, and the input on which it is more frequent.
             None if this event is not counted.
-        checks: sentences on contradictions to independent outputs in the first calls.
+        checks: sentences that say why the outputs of the first calls do not seem independent.
         remarks: sentences on the choice of the event.
         collisions: number of compared pairs of pilot outputs, and number of equal pairs, for x and
             for x'.
