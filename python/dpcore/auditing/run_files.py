@@ -337,7 +337,7 @@ class RunFile:
     def keep_slices(
         self, make: Callable[[], dict[str, Any]], replays: Replays, seconds: float
     ) -> None:
-        """Store the state of an audit with early stop, if the last write is five seconds old.
+        """Store the state of an audit with early stop, if the last write is 5 seconds old or more.
 
         Args:
             make: function that returns the state as plain data.
@@ -595,7 +595,7 @@ def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def join_words(*words: Any) -> str:
-    """Join words to a shell command line. Words are quoted, and invisible characters escaped."""
+    """Join words to a shell command line. Words are quoted, invisible characters are escaped."""
     return " ".join(map(_quote_word, map(str, words)))
 
 
@@ -615,7 +615,7 @@ def _quote_word(word: str) -> str:
 
 
 def _read_names(value: Any) -> Any:
-    """Replace objects that JSON stores only by their repr by the text of the repr."""
+    """Replace each object that JSON stores only as its repr by the text of this repr."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]

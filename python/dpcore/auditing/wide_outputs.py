@@ -2,8 +2,8 @@
 
 All pilot outputs together would not fit in memory. Therefore the first half of the pilot is read
 block by block. For each column and each input, the count, the sum, the sum of squares and a
-histogram with 16 bins are kept. The columns with the largest differences between x and x' are
-chosen from them. The attacks then learn from these columns of the second half of the pilot.
+histogram with 16 bins are kept. These numbers show in which columns x and x' differ most. The
+attacks learn from the values of these columns in the second half of the pilot.
 
 A shift that is spread over all columns is not visible in a single column. Therefore scores of all
 columns are added: a weighted sum, whose weights come from the first half, and how much closer an
@@ -107,7 +107,12 @@ class OfEntries(Record, word="OfEntries"):
             raise mistyped("score", "a callable columns -> scores", self.score)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of `self.score`."""
+        """Return an attribute of `self.score`.
+
+        Raises:
+            AttributeError: if `self.score` does not have the attribute, or if the name begins with
+                an underscore.
+        """
         if name.startswith("_") or name in ("entries", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
@@ -215,8 +220,8 @@ class WideReading:
         entries: indices of the chosen columns, increasing.
         groups: smaller groups of chosen columns, from which the attack also learns separately. They
             are given by their positions in `entries`.
-        pair: the two inputs in the chosen columns. If the inputs do not have one number per column,
-            they are whole.
+        pair: the two inputs in the chosen columns. The inputs are unchanged if they do not have one
+            number per column.
         learners: the attack that learns from the chosen columns, or None.
         rows: the chosen columns of outputs of the second half, on x and on x'.
         whole: scores that read all columns.
