@@ -106,9 +106,9 @@ class Closer(Record, word="Closer"):
     "l2", the score is ``sum((x - x') (y - (x + x')/2))``. This is half the difference between the
     squared L2 distances. It is proportional to the log-likelihood ratio if Gaussian noise is added.
 
-    With "l1", an entry of y that does not lie between x and x' adds exactly plus or minus
-    ``abs(x - x')``, even if the entry is infinite. Rounding does not change this number. The score
-    is NaN if an entry of y is NaN.
+    With "l1", an entry of y that does not lie between x and x' adds the number ``x - x'`` or
+    ``x' - x`` of this entry, even if the entry of y is infinite. Rounding of y does not change this
+    number. The score is NaN if an entry of y is NaN.
 
     Args:
         norm: "l1" or "l2".
@@ -171,9 +171,12 @@ class Closer(Record, word="Closer"):
     def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
         """Return x - x' as a tensor, and constants that depend on the middle of x and x'.
 
-        With "l1", the constant is the middle as a tensor. With "l2", the constants are three
-        numbers: the sum of (x - x') (x + x')/2, the sum of the absolute values of the same
-        products, and the L2 norm of x - x'.
+        With "l1", the constant is the middle as a tensor. With "l2", the constants are these three
+        numbers:
+
+        - the sum of (x - x') (x + x')/2 over all entries;
+        - the sum of the absolute values of these products;
+        - the L2 norm of x - x'.
         """
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
@@ -558,9 +561,11 @@ class Threshold(ScoreAttack):
             pair: the two inputs.
 
         Returns:
-            The scores. The tuple is empty if the score does not apply: the outputs are not
-            numbers, an output does not have the given index, or the inputs do not broadcast to the
-            shape of an output.
+            The scores. The tuple is empty if the score does not apply, for one of these reasons:
+
+            - the outputs are not numbers;
+            - an output has no entry with the given index;
+            - the inputs do not broadcast to the shape of an output.
         """
         if callable(self.score):
             return (self.score,)

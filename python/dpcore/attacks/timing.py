@@ -389,9 +389,10 @@ def _pair_excesses(
 ) -> Iterator[tuple[ExcessLatency, ...]]:
     """Yield pairs of scores, each the latency minus a usual latency.
 
-    In the first pairs, the usual latency depends on an entry of the output: one score uses calls on
-    x, and the other score uses calls on x'. In the other pairs, the usual latency depends on the
-    distance between the output and an input: one score uses x, and the other score uses x'.
+    In the first pairs, the usual latency depends on an entry of the output. It is estimated from
+    calls on x for the first score, and from calls on x' for the second score. In the other pairs,
+    the usual latency depends on the distance of the output from x for the first score, and from x'
+    for the second score.
 
     Args:
         rows: timed calls, one per row, with the latency in the last column.

@@ -423,8 +423,8 @@ def _grow_box(
 ) -> _Box:
     """Enlarge a window to a box, one column at a time.
 
-    In each column, the function chooses the interval with the largest difference: the number of
-    outputs on the input `full`, minus 8 times the number of outputs on the other input.
+    In each column, the function chooses the interval with the largest gain. The gain is the number
+    of outputs on the input `full`, minus 8 times the number of outputs on the other input.
     """
     own, k, k_prime = [sides[side][columns] for side in (full, 1 - full)], 0, 0
     for number in range(3 * _BOX_ROUNDS):

@@ -91,8 +91,8 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
 
     Returns:
         Two tuples. The first tuple has a sentence if the distributions differ. The second tuple has
-        a note if the test was left out (too few trials, or slow calls), or if the test read only a
-        part of the columns.
+        a note if the test was left out, because there are too few trials or calls are slow. It also
+        has a note if the test read only a part of the columns.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
     if rows <= 1 or one_by_one(draws.mechanism):

@@ -2,9 +2,14 @@
 
 Wide outputs have too many columns (entries) to store all rows. Therefore rows are read one after
 the other, and sums, sums of squares and histograms of each column are updated. The columns are
-chosen by the differences between x and x' in four statistics: mean, variance, histogram, and the
-probability of the best half-line (column above or below a threshold). The sums also give a linear
-discriminant of all columns.
+chosen by the differences between x and x' in four statistics:
+
+- the mean;
+- the variance;
+- the histogram;
+- the probability of the best half-line (column above or below a threshold).
+
+The sums also give a linear discriminant of all columns.
 """
 
 from __future__ import annotations

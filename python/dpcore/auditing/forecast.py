@@ -70,7 +70,8 @@ class Forecast:
         calls: number of timed calls.
         search: function that returns the rounds in which the pair of inputs is chosen, for a number
             of trials. Each round is the number of pairs and the number of draws per input and pair.
-        limit: largest time in seconds for this choice, or None. Its first pilot is always finished.
+        limit: largest time in seconds for the choice of the pair, or None. The first pilot of this
+            choice is always finished.
         pilot: function that returns the number of draws per input on which the event is chosen, for
             a number of trials.
         trials: number of counted draws per input.

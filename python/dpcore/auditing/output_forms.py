@@ -71,8 +71,11 @@ def form_of(
         lists of varying length.
 
     Raises:
-        ValueError: if a property of whole calls, such as the column names of a data frame, is
-            different on the two inputs, or if an output contains itself.
+        ValueError: for one of these reasons:
+
+            - a property of whole calls, such as the column names of a data frame, is different on
+              the two inputs;
+            - an output contains itself.
     """
 
     def make_rng(side: int, number: int) -> np.random.Generator:

@@ -127,8 +127,11 @@ def parse_pair(
 
     Raises:
         TypeError: if an argument is of the wrong type.
-        ValueError: if no pair is given and the mechanism has no default pair, if `pair` is an empty
-            list, or if the inputs of a pair are equal or not neighbours.
+        ValueError: for one of these reasons:
+
+            - no pair is given, and the mechanism has no default pair;
+            - `pair` is an empty list;
+            - the inputs of a pair are equal or not neighbours.
     """
     if neighbour is not None:
         neighbour = neighbour_of(neighbour)
@@ -327,8 +330,9 @@ def choose_pair(
 def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
     """Return for each round the number of pairs, and the number of draws per input for each pair.
 
-    A search has its own budget. For given pairs, the total number of draws per input in all rounds
-    is at most 8 times `trials`, or 64 times the number of pairs if this is more.
+    A search has its own budget. For given pairs, the number of draws per input in all rounds
+    together is limited. The limit is ``8 * trials``, or 64 times the number of pairs if this is
+    more.
     """
     if candidates.search is not None:
         return candidates.search.schedule()

@@ -105,9 +105,9 @@ def plan(
       are counted on fresh draws. The plan uses confidence limits on their probabilities.
 
     An audit may need more trials than a plan without a mechanism, because its attack may find a
-    worse event. The default attack usually needs up to 4 times as many trials. For noise that was
-    10 % too small, it needed 1 to 4 times as many for six of seven tested mechanisms, and 16 times
-    as many for geometric noise.
+    worse event. The default attack usually needs up to 4 times the plan. Seven mechanisms were
+    tested with noise that was 10 % too small. The default attack needed 1 to 4 times the plan for
+    six of them, and 16 times the plan for geometric noise.
 
     For an audit of one training run, give `canaries`, `guesses` or both. The result depends on
     what is given:
@@ -153,10 +153,10 @@ def plan(
         progress: True to show a progress bar, as in `dpcore.audit`.
 
     Returns:
-        The `Plan`, with these attributes: `trials` (or `canaries` and `guesses`), `seconds` (the
-        expected time of the audit), and `certifiable` (the largest epsilon that such an audit can
-        certify). `print` shows the plan. Its method `plot` shows the power against the number of
-        trials.
+        The `Plan`. Its attribute `trials` is the number of trials. For an audit of one training
+        run, `canaries` and `guesses` are given instead. The attribute `seconds` is the expected
+        time of the audit, and `certifiable` is the largest epsilon that the audit can certify.
+        `print` shows the plan, and its method `plot` shows the power against the number of trials.
 
     Raises:
         TypeError: if an argument is of the wrong type, or if a needed argument is missing.

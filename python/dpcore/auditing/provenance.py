@@ -162,9 +162,8 @@ def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
 def _list_definitions(layer: Any) -> list[Any]:
     """List the functions and classes that define a layer of a mechanism.
 
-    A function or a class defines itself. Any other object is defined by its class and the classes
-    of certain objects inside it: the modules of a torch module, and the encoder and noise of a
-    `dpcore.torch` mechanism.
+    A function or a class defines itself. Any other object is defined by its class. The modules
+    inside a torch module are added, and the encoder and noise inside a `dpcore.torch` mechanism.
     """
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]

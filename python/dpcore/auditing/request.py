@@ -720,8 +720,10 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
     """Return the claim that is tested: the given one, or the mechanism's own claim.
 
     Raises:
-        ValueError: if the inputs are farther apart than the mechanism's own claim allows, or if the
-            claim is a curve and the distance of the pair is not 1.
+        ValueError: for one of these reasons:
+
+            - the inputs are farther apart than the mechanism's own claim allows;
+            - the claim is a curve, and the `distance` of the pair is not 1.
     """
     if isinstance(claim, Claim):
         if pair.distance != 1.0:

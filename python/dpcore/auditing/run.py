@@ -168,8 +168,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         same_bits: False to accept workers of an executor whose outputs differ from the outputs of
             this process in some bits, for the same seed. This happens because the logarithm of
             numpy differs between CPUs. The seed then may not repeat the counts.
-        source: False to leave some texts out of the result, and so out of its page and JSON: the
-            source text of the mechanism, the hash of this text, and examples of outputs.
+        source: False to leave the source text of the mechanism, the hash of this text, and examples
+            of outputs out of the result. Its page and JSON then do not contain them either.
         progress: True to show a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 

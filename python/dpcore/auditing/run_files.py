@@ -84,8 +84,8 @@ class FixedFields:
         collisions: number of compared pairs of pilot outputs, and number of equal pairs, for x and
             for x'.
         whole: True if JSON can store the event. False if it can store only the name of the event.
-        bits: hash of some outputs, by which a process on another machine is compared. The text is
-            empty if the seed does not repeat the outputs.
+        bits: hash of some outputs. A process that continues the audit must get the same hash. The
+            text is empty if the seed does not repeat the outputs.
     """
 
     audit: dict[str, Any]

@@ -5,9 +5,9 @@ block by block. For each column and each input, the count, the sum, the sum of s
 histogram with 16 bins are kept. These numbers show in which columns x and x' differ most. The
 attacks learn from the values of these columns in the second half of the pilot.
 
-A shift that is spread over all columns is not visible in a single column. Therefore scores of all
-columns are added: a weighted sum, whose weights come from the first half, and how much closer an
-output is to x than to x'.
+A shift that is spread over all columns is not visible in a single column. Therefore two kinds of
+scores of all columns are added. The first is a weighted sum, whose weights come from the first half
+of the pilot. The second is how much closer an output is to x than to x'.
 """
 
 from __future__ import annotations
