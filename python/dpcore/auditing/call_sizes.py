@@ -195,8 +195,8 @@ def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
     """Find the numbers that equal each number up to the tolerance.
 
     Returns:
-        For each number, of the equal numbers: the first rank, the last rank plus 1, and the
-        smallest value. All three arrays have the shape of `values`.
+        Three arrays of the shape of `values`. For each number, they describe the set of numbers
+        that equal it: the first rank, the last rank plus 1, and the smallest value.
     """
     places = np.arange(len(values))[:, None]
     order = np.argsort(values, axis=0, kind="stable")
