@@ -1,4 +1,7 @@
-"""Log ratios of pilot counts: weights of bins that depend as little as possible on chance."""
+"""Log ratios of counts on two inputs, shrunk so that they depend little on chance.
+
+The counts are from the pilot (the first draws, on which the event is chosen).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from .arrays import Places
 
 _AxisArgument = int | tuple[int, ...] | None
 _CLEAR_RATIO_VARIANCES: Final = 4.0
-"""Number of variances from which a squared log ratio is trusted without the other ratios."""
+"""Factor of the variance in the second shrinkage factor of `shrink_log_ratios`."""
 _RUN_PENALTY: Final = 5.0
 """Least increase of twice the log-likelihood that justifies one more run of bins."""
 _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
@@ -19,21 +22,24 @@ _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 
 
 def round_weights(weights: Floats) -> Floats:
-    """Round weights so that their sums are exact."""
+    """Round weights to multiples of 2^-20, so that their sums are exact in any order."""
     return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
 
 
 def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
-    """Compute log ratios of two shares, and their variances; add half a count to each count.
+    """Estimate log ratios of probabilities on inputs x and x', and the variances of the estimates.
+
+    The estimate is ``ln((k + 1/2)/(n + 1)) - ln((k_prime + 1/2)/(n_prime + 1))``.
 
     Args:
-        k: counts on x.
-        k_prime: counts on x', of the same shape.
-        n: number of draws on x, of a shape that broadcasts.
-        n_prime: number of draws on x'.
+        k: number of draws on x in each bin.
+        k_prime: number of draws on x' in each bin, of the shape of `k`.
+        n: number of all draws on x, of a shape that broadcasts to the shape of `k`.
+        n_prime: number of all draws on x', like `n`.
 
     Returns:
-        Log ratios (0 if both counts are 0) and their variances, both of the shape of `k`.
+        Two arrays of the shape of `k`: the log ratios and their variances. A log ratio is 0 if the
+        counts on x and on x' are 0.
     """
     ratios = np.log((k + 0.5) / (n + 1.0)) - np.log((k_prime + 0.5) / (n_prime + 1.0))
     ratios = np.where((k == 0) & (k_prime == 0), 0.0, ratios)
@@ -43,24 +49,25 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
 def shrink_log_ratios(
     ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
 ) -> Floats:
-    """Shrink log ratios towards 0, by the share of noise in their spread.
+    """Shrink estimated log ratios towards 0, because a part of their size is noise.
 
-    Each ratio is multiplied by t / (t + variance). Here t is the spread of all ratios beyond their
-    noise. If the ratio's own size justifies a larger factor, 1 - 4 variance / ratio^2, this factor
-    is used. Therefore a few clear ratios among many empty ones are not lost.
+    Each ratio is multiplied by the larger one of two factors. The first factor is
+    ``t / (t + variance)``, and t is the estimated variance of the true log ratios. The second
+    factor is ``1 - 4 variance / ratio^2``. The second factor keeps a few large ratios among many
+    ratios near 0.
 
     Args:
-        ratios: log ratios.
-        variances: variances of the log ratios.
-        axis: axes along which the spread is common. None means all axes.
-        live: True for ratios that exist.
+        ratios: estimated log ratios.
+        variances: variances of the estimates, of the shape of `ratios`.
+        axis: axes over which one t is estimated. None means all axes.
+        live: False for ratios to be ignored. Their results are 0.
 
     Returns:
-        The shrunk ratios, 0 if a ratio does not exist.
+        The shrunk ratios, of the shape of `ratios`.
 
     Source:
-        Efron and Morris (1973), Journal of the American Statistical Association 68: empirical
-        Bayes; DerSimonian and Laird (1986), Controlled Clinical Trials 7, for the spread.
+        Efron and Morris (1973), Journal of the American Statistical Association 68, on shrinkage.
+        DerSimonian and Laird (1986), Controlled Clinical Trials 7, on the estimate of t.
     """
     precision = np.where(live, 1.0 / variances, 0.0)
     excess = np.where(live, ratios**2 * precision - 1.0, 0.0).sum(axis=axis, keepdims=True)
@@ -73,14 +80,17 @@ def shrink_log_ratios(
 
 
 def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
-    """Compute weights of bins; neighbouring bins in one run are pooled.
+    """Compute the weight of each bin: the shrunk log ratio of its probabilities on x and on x'.
+
+    A table is the histogram of one score or one column of outputs, on x and on x'.
 
     Args:
-        k: counts on x, shape `(tables, bins)`.
-        k_prime: counts on x'.
-        n: draws on x for each table, shape `(tables, 1)`.
-        n_prime: draws on x'.
-        runs: number of the run of each bin, shape `(tables, bins)`, or None.
+        k: number of draws on x in each bin, shape `(tables, bins)`.
+        k_prime: number of draws on x' in each bin, shape `(tables, bins)`.
+        n: number of all draws on x in each table, shape `(tables, 1)`.
+        n_prime: number of all draws on x' in each table, shape `(tables, 1)`.
+        runs: number of the run (set of neighbouring bins) of each bin, shape `(tables, bins)`. The
+            counts of a run are added up, and its bins get one weight. None means one run per bin.
 
     Returns:
         The weights, shape `(tables, bins)`.
@@ -93,14 +103,21 @@ def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places
 
 
 def _pool_counts(counts: Array, runs: Places) -> Floats:
-    """Return sums of each table's counts by run, in the shape of the counts."""
+    """Return the counts of each table summed over each run, in the shape of `counts`.
+
+    The sum over run i of a table is in column i of its row. Columns without a run are 0.
+    """
     tables, bins = counts.shape
     flat = (runs + bins * np.arange(tables)[:, None]).ravel()
     return np.bincount(flat, counts.ravel(), counts.size).astype(np.float64).reshape(tables, bins)
 
 
 def even_runs(k: Array, k_prime: Array, most: int) -> Places:
-    """Return at most `most` runs of about equal mass."""
+    """Divide the bins of each table into at most `most` runs with about equally many draws.
+
+    Returns:
+        The number of the run of each bin, shape `(tables, bins)`.
+    """
     both = k + k_prime
     middle = np.cumsum(both, axis=1) - both / 2.0
     share = middle / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
@@ -108,14 +125,15 @@ def even_runs(k: Array, k_prime: Array, most: int) -> Places:
 
 
 def clear_runs(k: Array, k_prime: Array) -> Places:
-    """Find runs of neighbouring bins that the pilot cannot distinguish.
+    """Find runs of neighbouring bins that have about the same share of draws on x.
 
-    Among all partitions into runs, it takes the one with the largest penalised likelihood. This is
-    the log-likelihood of the sides given the bins, minus half the penalty for each run.
+    The function compares all divisions of the bins into runs. It returns the division with the
+    largest penalised log-likelihood. In the likelihood, every draw in a run is on x with one
+    probability, which is estimated for this run. The penalty is 2.5 for each run.
 
     Args:
-        k: counts on x, shape `(tables, bins)`.
-        k_prime: counts on x'.
+        k: number of draws on x in each bin, shape `(tables, bins)`.
+        k_prime: number of draws on x' in each bin, shape `(tables, bins)`.
 
     Returns:
         The number of the run of each bin, shape `(tables, bins)`.
@@ -141,7 +159,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
 
 
 def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
-    """Return the maximum log-likelihood of a run."""
+    """Return the maximum log-likelihood of runs with `k` draws on x and `k_prime` draws on x'."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
     return k * np.log(share) + k_prime * np.log(share_prime)

@@ -1,8 +1,8 @@
-"""Attacks on the last digits of whole numbers.
+"""Attack on the residues of whole numbers modulo 2 to 16, such as even and odd.
 
-Suppose that numbers are even on x and odd on x'. The distance of an even number to an odd number
-can be as small as any other distance. If there are too many numbers for a table, thresholds, bins
-and moments cannot distinguish them.
+Suppose that a mechanism returns even numbers on input x and odd numbers on input x'. Even and odd
+numbers lie next to each other. Therefore thresholds, bins and moments do not distinguish x from x'.
+A table with the count of each number distinguishes x from x' only if there are few numbers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _COMMON_MULTIPLE: Final = 720720
 """A multiple of all moduli: the residue modulo it gives all other residues."""
 _COUNTED_NUMBERS: Final = 2**18
 _COUNTED_ROWS: Final = (2**12, 2**15)
-"""Numbers per side that are counted. The rows have these two limits."""
+"""Numbers per input that are counted. The number of rows stays between these two limits."""
 _MAX_RESIDUE_COLUMNS: Final = 64
 _MIN_COLUMN_RANGE: Final = 64
-"""Least range of a column: for shorter ranges other scores have a bin for each number."""
+"""Least range of a column. For shorter ranges, other scores have one bin for each number."""
 _MIN_WHOLE_SHARE: Final = 0.5
-"""Least share of whole numbers in a column; the other entries are infinities and NaN."""
+"""Least share of whole numbers in a column. The other entries may be infinities and NaN."""
 _MAX_RESIDUE_SCORES: Final = 3
 _NEGATIVE_LOG_CHANCE: Final = 16.0
 """Minus the logarithm of the probability that an uninformative modulus of a column is chosen."""
@@ -42,24 +42,27 @@ _MODULUS_MARGIN: Final = 1.05
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ResidueRatio(Merged, word="ResidueRatio"):
-    """The log-likelihood ratio of the residues of whole numbers.
+    """Log-likelihood ratio of an output y, from the residues of its entries modulo m.
 
-    ``sum_i weights[i, y_i mod m]`` over the entries that are read, or ``weights[0, (sum_i y_i) mod
-    m]`` for their sum. An entry that is not a whole number, or a float from 2^53 on, adds 0, and is
-    left out of the sum. Residues run from 0 to m - 1, for negative numbers too.
+    The score is ``sum_i weights[i, y_i mod m]`` over the given entries. With `summed`, the score is
+    ``weights[0, (sum_i y_i) mod m]``. An entry that is not a whole number is left out of these
+    sums. A float of size 2^53 or more is left out too. Residues are 0 to m - 1, even for negative
+    numbers.
 
     Args:
         modulus: modulus m, from 2 to 16.
-        entries: entries of the output that are read, counted from 0; empty for all of them.
-        weights: weights of every residue, shape `(entries, modulus)`; `(1, modulus)` for the sum.
-        summed: True for the residue of the sum.
+        entries: indices of the entries that the score reads, from 0. With `summed`, an empty array
+            means all entries.
+        weights: weight of each residue, shape `(entries, modulus)`. With `summed`, the shape is
+            `(1, modulus)`.
+        summed: True to use the residue of the sum of the entries.
 
     Raises:
         TypeError: if `modulus` is not an integer or `summed` is not a bool.
-        ValueError: if the modulus is out of range, or shapes do not match.
+        ValueError: if `modulus` is out of range, or the shapes do not match.
 
     Source:
-        Neyman and Pearson (1933), on the law of the residue.
+        Neyman and Pearson (1933), on the likelihood ratio.
 
     Example:
         >>> score = ResidueRatio(2, [0], [[1.0, -1.0]])
@@ -75,7 +78,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
     summed: bool = False
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the arrays read-only and check that their shapes match."""
         weights = round_weights(np.asarray(self.weights, np.float64))
         set_fields(self, modulus=integer("modulus", self.modulus, 2, MODULI[-1]), weights=weights)
         flag("summed", self.summed)
@@ -89,11 +92,11 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     @property
     def cost(self) -> int:
-        """Approximate nanoseconds per output on a usual machine."""
+        """Approximate time to compute the score of one output, in nanoseconds."""
         return 20 * max(1, int(self.entries.size))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the scores of `size` outputs, shape `(size,)`. A score is never NaN."""
         rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
         # Entries that are not whole numbers have residue -1: they get weight 0.
@@ -108,7 +111,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         if self.summed:
             return f"log-likelihood ratio of the sum of the entries modulo {self.modulus}"
         if self.entries.size == 1:
@@ -117,14 +120,15 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
 
 def residues_of(rows: Array, modulus: int) -> Ints:
-    """Return residues of whole numbers, from 0 to modulus - 1; -1 for all other numbers.
+    """Return the residue of each whole number, from 0 to modulus - 1.
 
     Args:
-        rows: bools, integers or floats.
-        modulus: at least 2.
+        rows: array of bools, integers or floats.
+        modulus: the modulus, at least 2.
 
     Returns:
-        Residues, of the shape of the rows.
+        The residues, of the shape of `rows`. A number that is not whole, and a float of size 2^53
+        or more, get -1.
     """
     if rows.dtype.kind == "f":
         whole = arrays.whole_floats(rows)
@@ -139,17 +143,25 @@ def residues_of(rows: Array, modulus: int) -> Ints:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Residues(NumericAttack):
-    """Residues of whole numbers modulo 2 to 16: of single columns, of all jointly, of their sum.
+    """Attack on the residues of whole numbers modulo 2 to 16, such as even and odd.
 
-    For every modulus and column, the attack compares the pilot's counts of residues between the
-    sides. If Pearson's statistic exceeds what chance explains, the log ratios of the counts are the
-    score. A smaller modulus is preferred to a multiple that is not more informative. The attack
-    applies to integers, and to floats whose finite values in the pilot are whole. It uses the first
-    64 columns whose numbers span 64 or more, and the sum of all columns. It does not apply if there
-    are so few distinct outputs that a table of them is as informative.
+    The attack reads the pilot, which is the first draws on the two inputs x and x'. It counts how
+    often each residue occurs, for each modulus and each column (entry of the output). If a
+    chi-squared test finds that the counts on x and x' differ, the log ratios of the counts become a
+    score. The attack makes up to three scores:
+
+    - one for the most informative column;
+    - one for all informative columns together;
+    - one for the sum of all columns.
+
+    A smaller modulus is preferred to its multiple, unless the multiple is more informative. The
+    attack applies to integers, and to floats whose finite values in the pilot are whole. For the
+    first two scores, the attack reads at most 64 columns: the first columns whose largest and
+    smallest numbers differ by 64 or more. The attack makes no scores if the outputs have few
+    distinct values, because other attacks then count each value.
 
     Source:
-        Neyman and Pearson (1933) for the likelihood ratio; Pearson (1900) for the comparison.
+        Neyman and Pearson (1933), on the likelihood ratio. Pearson (1900), on the chi-squared test.
 
     Example:
         >>> import dpcore
@@ -167,7 +179,10 @@ class Residues(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Make at most three scores; no scores if the residues do not differ between the sides."""
+        """Make at most three scores from the pilot outputs on x and on x'.
+
+        The list is empty if the residues on x and on x' differ by no more than chance explains.
+        """
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]
         if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
@@ -188,7 +203,7 @@ class Residues(NumericAttack):
 
 
 def _is_whole(rows: Array) -> bool:
-    """Return True if the finite numbers are whole; the first rows are tested first."""
+    """Return True if all finite numbers are whole, and at least half of all entries are whole."""
     if rows.dtype.kind != "f":
         return True
     for part in (rows[:64], rows):
@@ -199,7 +214,7 @@ def _is_whole(rows: Array) -> bool:
 
 
 def _find_wide_columns(sides: list[Array]) -> Ints:
-    """Return the first columns with more numbers than other scores have bins for."""
+    """Return the first columns, at most 64, whose largest and smallest numbers differ by >= 64."""
     with np.errstate(invalid="ignore"):
         lows = [np.fmin.reduce(side, axis=0).astype(np.float64) for side in sides]
         highs = [np.fmax.reduce(side, axis=0).astype(np.float64) for side in sides]
@@ -208,7 +223,7 @@ def _find_wide_columns(sides: list[Array]) -> Ints:
 
 
 def _sum_rows(rows: Array) -> Ints:
-    """Return numbers with the same residues as each row's sum, shape `(size, 1)`."""
+    """Return for each row a number with the same residues as the row's sum, shape `(size, 1)`."""
     if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
         rows = np.maximum(residues_of(rows, _COMMON_MULTIPLE), 0)
     # A sum below 0 also has a residue, but -1 means that there is none.
@@ -216,7 +231,10 @@ def _sum_rows(rows: Array) -> Ints:
 
 
 def _score_columns(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
-    """Yield the best modulus for all columns together, and for the most informative column."""
+    """Yield a score of all informative columns, and a score of the most informative column.
+
+    Each score comes with its estimated divergence between x and x'.
+    """
     best = _best_table(sides)
     telling = best.worth > 0.0
     for used in {int(telling.sum()): telling, 1: best.worth == best.worth.max()}.values():
@@ -226,9 +244,10 @@ def _score_columns(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, Resid
 
 
 def _best_table(sides: list[Ints]) -> _ResidueCounts:
-    """Return the first table that is about as informative as the best table.
+    """Return the counts for the smallest modulus that is about as informative as the best modulus.
 
-    A multiple of a modulus is at least as informative as the modulus; so the order matters.
+    A multiple of a modulus is at least as informative as the modulus. Therefore a larger modulus is
+    taken only if its divergence is more than 5 % larger.
     """
     tables = [_ResidueCounts.of(sides, modulus) for modulus in MODULI]
     most = max(table.total for table in tables)
@@ -237,14 +256,15 @@ def _best_table(sides: list[Ints]) -> _ResidueCounts:
 
 @dataclass(frozen=True, slots=True)
 class _ResidueCounts:
-    """The counts of each residue in each column.
+    """Counts of each residue in each column of the pilot outputs.
 
     Args:
         modulus: the modulus.
-        k: counts on x, shape `(columns, modulus)`.
-        k_prime: counts on x'.
-        worth: estimated divergence between the sides for each column, in both directions, minus the
-            contribution of chance; 0 if chance alone explains it, shape `(columns,)`.
+        k: number of outputs on x with each residue, shape `(columns, modulus)`.
+        k_prime: number of outputs on x' with each residue, shape `(columns, modulus)`.
+        worth: estimated KL divergence from x to x' plus that from x' to x, for each column, shape
+            `(columns,)`. The expected contribution of chance is subtracted. The value is 0 if a
+            chi-squared test does not find a difference.
     """
 
     modulus: int
@@ -254,7 +274,10 @@ class _ResidueCounts:
 
     @classmethod
     def of(cls, sides: list[Ints], modulus: int) -> _ResidueCounts:
-        """Count residues modulo `modulus`, from residues of a multiple, shape `(size, columns)`."""
+        """Count residues modulo `modulus` on x and on x'.
+
+        `sides` holds residues modulo a multiple of `modulus`, shape `(size, columns)`.
+        """
         k, k_prime = (_count_residues(side, modulus) for side in sides)
         n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
         ratios, variances = log_ratios(k, k_prime, n, n_prime)
@@ -268,17 +291,17 @@ class _ResidueCounts:
 
     @property
     def total(self) -> float:
-        """The sum of the estimated divergences of all columns."""
+        """Sum of the estimated divergences of all columns."""
         return float(self.worth.sum())
 
     def shrink_ratios(self) -> Floats:
-        """Return log ratios, shrunk by their share of noise, shape `(columns, modulus)`."""
+        """Return the log ratios of the counts, shrunk towards 0, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
         return smooth_bins(self.k, self.k_prime, n, n_prime, None)
 
 
 def _count_residues(residues: Ints, modulus: int) -> Floats:
-    """Return the counts of each residue in each column; entries without a residue are omitted."""
+    """Return the count of each residue in each column. Entries with residue -1 are not counted."""
     columns = residues.shape[1]
     flat = residues % modulus + modulus * np.arange(columns)
     counts = np.bincount(flat[residues >= 0], minlength=modulus * columns)

@@ -1,8 +1,10 @@
-"""Outputs that one input can produce and the other cannot: NaN, atoms, ranges, repeats.
+"""Attack on outputs that only one of the two inputs x and x' can produce.
 
-A difference of supports is an infinite privacy loss. The pilot only gives a hypothesis, which is
-certified like any other event, by a count on fresh draws. Only a closed form can prove that a loss
-*is* infinite; `dpcore.exact.explain_infinite_loss` states it for native mechanisms.
+Examples are NaN, a value outside a range, and a value that occurs repeatedly on one input only. If
+an event has positive probability on x and probability 0 on x', the privacy loss is infinite. The
+attack finds possible events on the pilot (the first draws). The audit then counts the event on
+fresh draws, and the certified bound is finite. Only a closed form can prove that the loss is
+infinite. `dpcore.exact.explain_infinite_loss` gives this proof for native mechanisms.
 """
 
 from __future__ import annotations
@@ -29,44 +31,49 @@ from .parts import Parts, remember_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
 _RANGE_ORDER_STATISTIC: Final = 8
-"""Rank of an order statistic; a range is widened in proportion to its distance from the extreme."""
+"""Rank of an order statistic. A range is widened in proportion to the distance between the extreme
+value and this order statistic."""
 _RANGE_REACH: Final = 1.381966011250105
-"""Factor of that distance. It is not a simple fraction, because an unseen atom may lie there."""
+"""Factor by which this distance is multiplied. It is not a simple fraction, because the end of the
+widened range then could be an unseen atom."""
 _RANGE_TOLERANCES: Final = 4.0
-"""Number of tolerances by which a range is wider than the values that it holds."""
+"""Additional widening of each end of a range, in tolerances for rounding."""
 _MIN_ONE_SIDED_COUNT: Final = 8
-"""Least number of pilot outputs of a one-sided atom on its side, with no output on the other."""
+"""Least number of pilot outputs at an atom that occurs on one input only."""
 _MAX_ONE_SIDED_ATOMS: Final = 16
 MOST_SOUGHT: Final = 2**19
-"""Largest count of numbers, on both sides together, in which rare values are sought."""
+"""Largest number of entries, on both inputs together, among which rare values are searched."""
 _MIN_RARE_COUNT: Final = 4
 _UNLIMITED_PILOT_SIZE: Final = 2**52
 _MAX_REPEATED_VALUES: Final = 16
 _ODD_COUNT_RATIO: Final = 4
-"""Ratio of a value's frequency to its neighbours' from which it does not belong to a grid."""
+"""Ratio between the frequencies of a value and of its neighbours. From this ratio on, the value
+does not belong to a grid."""
 _LUCK_PROBABILITY: Final = 0.05
-"""Largest probability that a value of both sides looks one-sided by chance. At most
-_MAX_REPEATED_VALUES values may repeat."""
+"""Largest probability that a value of both inputs occurs on one input only by chance. This holds if
+at most _MAX_REPEATED_VALUES values repeat."""
 _PRESENCE_LUCK_PROBABILITY: Final = 0.25
 _MAX_REPEATED_ROWS: Final = 4096
-"""Largest number of repeated rows per side that are kept."""
+"""Largest number of repeated rows that are kept for each input."""
 _REPEAT_STANDARD_ERRORS: Final = 3.0
-"""Standard errors by which repeats must differ on the pilot before all rows are sorted."""
+"""Number of standard errors by which the frequencies of repeats on x and x' must differ. Only then
+is the score of repeats made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Merged, word="Outside"):
-    """The number of entries of the output that lie outside their range.
+    """Score of an output: the number of its entries that lie outside a given range.
 
     Args:
-        lows: lower ends, shape `(entries,)`; -inf for none.
-        highs: upper ends.
+        lows: lower end of the range of each entry, shape `(entries,)`. -inf means no lower limit.
+        highs: upper end of the range of each entry, shape `(entries,)`. inf means no upper limit.
 
     Raises:
-        ValueError: if the ends are not vectors of one length, hold NaN, or a low exceeds its high.
+        ValueError: if `lows` and `highs` are not vectors of one length, contain NaN, or if a lower
+            end exceeds its upper end.
 
     Source:
-        Habernal (2022), theorem 3.2: the output of a mechanism that is never below its input.
+        Habernal (2022), theorem 3.2, on a mechanism whose output is never below its input.
 
     Example:
         >>> Outside([0.0, 0.0], [1.0, np.inf])(np.array([[2.0, 2.0], [-1.0, -1.0]])).tolist()
@@ -77,13 +84,16 @@ class Outside(Merged, word="Outside"):
     highs: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the ends and check that they match."""
+        """Make `lows` and `highs` read-only and check them."""
         arrays.freeze_arrays(self, "lows", "highs")
         if not (self.lows <= self.highs).all():
             raise invalid("lows", "at most highs, entry by entry", self.lows)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the number of such entries, shape `(size,)`; NaN is not outside."""
+        """Return the number of entries outside their ranges for each output, shape `(size,)`.
+
+        NaN does not count as outside.
+        """
         rows = read_numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
@@ -97,9 +107,9 @@ class Outside(Merged, word="Outside"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The two sentences, that one entry is outside its range or not.
+        """Two texts for a report, such as "entry 0 > 1" and "not: entry 0 > 1".
 
-        None for several entries.
+        The value is None if several entries have a range.
         """
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size != 1:
@@ -111,7 +121,7 @@ class Outside(Merged, word="Outside"):
         return text, f"not: {text}"
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         if self.sentences is not None:
             return self.sentences[0]
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
@@ -120,18 +130,22 @@ class Outside(Merged, word="Outside"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeats(Merged, word="Repeats"):
-    """The number of entries of the output that equal another entry: entries minus distinct values.
+    """Score of an output: the number of its entries minus the number of its distinct values.
+
+    The score is the number of repeats. Entries are compared in sorted order. An entry is a repeat
+    if its difference from the previous entry is at most one of the two tolerances.
 
     Args:
-        tolerance: largest distance of equal entries, in the units of the outputs, at least 0.
-        relative: largest distance of equal entries, as a share of the larger one, at least 0.
+        tolerance: absolute tolerance, in the units of the outputs, at least 0.
+        relative: relative tolerance, as a share of the largest absolute value in the output, at
+            least 0.
 
     Raises:
-        TypeError: if one of them is not a number.
-        ValueError: if one is negative or not finite.
+        TypeError: if a tolerance is not a number.
+        ValueError: if a tolerance is negative or not finite.
 
     Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, for events on relations among entries.
+        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, on events such as "two entries are equal".
 
     Example:
         >>> Repeats(0.0)(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 3.0]])).tolist()
@@ -149,7 +163,7 @@ class Repeats(Merged, word="Repeats"):
         set_fields(self, tolerance=tolerance, relative=real("relative", self.relative, low=0.0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the number of such entries, shape `(size,)`; NaN does not equal any number."""
+        """Return the number of repeats in each output, shape `(size,)`. NaN is never a repeat."""
         rows = read_numbers(outputs)
         scores = np.zeros(len(rows))
         for part in arrays.chunk_slices(rows):
@@ -163,26 +177,29 @@ class Repeats(Merged, word="Repeats"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "number of entries that repeat another"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Entries at atoms that the pilot saw only on x, minus entries at atoms seen only on x'.
+    """Score of an output: number of entries at atoms of x only, minus that at atoms of x' only.
+
+    An atom is a value of positive probability. Each atom is given by a short interval around the
+    value, because of rounding.
 
     Args:
-        entries: the entry of the output to which each atom belongs.
-        lows: lower ends of the atoms' intervals.
-        highs: upper ends.
-        signs: 1 for an atom of x, -1 for an atom of x'.
+        entries: index of the entry that each atom belongs to, shape `(atoms,)`.
+        lows: lower end of each atom's interval, shape `(atoms,)`.
+        highs: upper end of each atom's interval, shape `(atoms,)`.
+        signs: 1 for an atom that occurs on x only, -1 for an atom that occurs on x' only.
 
     Raises:
-        ValueError: if these are not vectors of one length.
+        ValueError: if the arguments are not vectors of one length.
 
     Source:
-        Lyu, Su and Li (2017), section 3: variants of the sparse vector technique that release
-        what the other input cannot.
+        Lyu, Su and Li (2017), section 3, on variants of the sparse vector technique. These variants
+        release outputs that a neighbouring input cannot produce.
 
     Example:
         >>> at = AtAtoms([0, 0], [-0.1, 0.9], [0.1, 1.1], [1, -1])
@@ -196,11 +213,11 @@ class AtAtoms(Merged, word="AtAtoms"):
     signs: Ints
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the arrays read-only and check that their shapes match."""
         arrays.freeze_arrays(self, "entries", "lows", "highs", "signs")
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the differences, shape `(size,)`."""
+        """Return the score of each output, shape `(size,)`."""
         rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.zeros(len(rows))
         table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
@@ -213,14 +230,18 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The two sentences for the values of one atom, the larger first, or None for several."""
+        """Two texts for a report, such as "entry 0 equals 1" and "not: entry 0 equals 1".
+
+        The first text describes outputs with the larger score. The value is None if there are
+        several atoms.
+        """
         if self.entries.size != 1:
             return None
         text = f"entry {self.entries[0]} equals {0.5 * (self.lows[0] + self.highs[0]):.10g}"
         return (text, f"not: {text}") if self.signs[0] > 0 else (f"not: {text}", text)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         middle = 0.5 * (self.lows + self.highs)
         if self.entries.size == 1:
             side = "x" if self.signs[0] > 0 else "x'"
@@ -230,19 +251,20 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """1 if the output equals a row that the pilot repeated on x only, -1 if on x' only, else 0.
+    """Score of an output: 1 if it is a listed row of input x, -1 for a listed row of x', else 0.
 
-    A row is identified by a code of 64 bits, which is computed from its numbers as float64.
+    The listed rows are rows that occur repeatedly on one input only. A row is recognized by a hash
+    of 64 bits, which is computed from its numbers as float64.
 
     Args:
-        codes: codes of the rows, increasing.
-        signs: 1 for a row of x, -1 for a row of x'.
+        codes: the hashes of the listed rows, increasing (see `row_codes`).
+        signs: 1 for a row that occurs on x only, -1 for a row that occurs on x' only.
 
     Raises:
-        ValueError: if these are not vectors of one length, or the codes do not increase.
+        ValueError: if the arguments are not vectors of one length, or `codes` does not increase.
 
     Source:
-        Mironov (2012), section 4: outputs that only one input can produce, as a set of values.
+        Mironov (2012), section 4, on sets of outputs that only one input can produce.
 
     Example:
         >>> rows = np.array([[0.5, 1.5], [2.5, 3.5]])
@@ -256,30 +278,31 @@ class AtRows(Merged, word="AtRows"):
 
     whole = True
     cost = 1_000
-    """Assumed nanoseconds per output. Any other score with an equal merit is preferred."""
+    """Assumed time to compute the score of one output, in nanoseconds. The value is large, so that
+    any other score that is as good is preferred."""
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the arrays read-only and check that their shapes match."""
         arrays.freeze_arrays(self, "codes", "signs")
         if not (self.codes[1:] > self.codes[:-1]).all():
             raise invalid("codes", "increasing", self.codes)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the signs of the rows that the outputs equal, shape `(size,)`; 0 otherwise."""
+        """Return the score of each output, shape `(size,)`."""
         codes = row_codes(read_numbers(outputs))
         places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
         return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"equal to one of {self.codes.size:,} rows that came again on one side alone"
 
 
 def row_codes(rows: Array) -> Words:
-    """Compute a code of 64 bits for each row of numbers; equal rows have equal codes.
+    """Compute a hash of 64 bits for each row of numbers. Equal rows have equal hashes.
 
     Args:
-        rows: shape `(size, columns)`.
+        rows: the rows, shape `(size, columns)`.
     """
     # Adding 0 turns -0.0 into 0.0. Floats that were float32 end with 29 bits of 0.
     bits = (rows.astype(np.float64) + 0.0).view(np.uint64)
@@ -294,23 +317,23 @@ def row_codes(rows: Array) -> Words:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Support(NumericAttack):
-    """The search for outputs that only one of the two inputs can produce.
+    """Attack on outputs that only one of the two inputs can produce.
 
-    The pilot draws suggest hypotheses. A hypothesis states that only one input gives outputs with
-    one of these properties:
+    The attack compares the pilot (the first draws) on the two inputs. It makes a score for each of
+    these properties of outputs, if the pilot shows the property:
 
-    - entries that are NaN or infinite;
-    - entries outside the range of the other side, after this range is widened by a share of the gap
-      at each end;
-    - a minimum or a maximum of a row beyond a threshold;
-    - entries that repeat another entry of the row;
-    - values that occur repeatedly on one side only.
+    - an entry is NaN or infinite;
+    - an entry is outside the range of its values on the other input, after this range is widened;
+    - the minimum or the maximum of the entries is beyond a threshold;
+    - two entries of an output are equal;
+    - an entry has a value that occurs repeatedly on one input only.
 
-    Each hypothesis becomes a score, and its event is counted like any other event. Therefore the
-    bound is finite.
+    The audit counts the best event on fresh draws. Therefore the bound is finite, even if the true
+    privacy loss is infinite.
 
     Source:
-        Habernal (2022), theorem 3.2 (an output that one input cannot produce has infinite loss).
+        Habernal (2022), theorem 3.2: the privacy loss is infinite if one input cannot produce an
+        output of the other input.
 
     Example:
         >>> import dpcore
@@ -324,7 +347,10 @@ class Support(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose rare values that only one side has, if the pilot is small enough to search."""
+        """Choose the event that an output has a rare value which occurs on one input only.
+
+        Return None if there is no such value, or if the pilot is too large for this search.
+        """
         size = sum(map(np.size, (*outputs, *outputs_prime)))
         if 0 in (len(outputs), len(outputs_prime)) or size > MOST_SOUGHT:
             return None
@@ -353,7 +379,7 @@ class Support(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make scores that are small whole numbers or extremes, one for each hypothesis."""
+        """Make a score for each property (see the class `Support`) that the pilot outputs show."""
         sides = rows, rows_prime
         grains = grains_of(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
@@ -371,7 +397,10 @@ class Support(NumericAttack):
 
 
 def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
-    """Yield the range of x' for every entry whose values on x leave this range."""
+    """Yield the score of the entries whose values on x leave the widened range of x'.
+
+    An entry that does not leave its range gets no limits.
+    """
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
     for part, (own, other) in arrays.column_blocks(rows, rows_prime):
@@ -385,9 +414,11 @@ def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Ite
 
 
 def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Floats]:
-    """Return the range of each column, widened by the distance between the outermost values.
+    """Return the lower and upper end of each column's range, widened at each end.
 
-    A column without a finite value gets the whole real line.
+    Each end moves outwards by 1.38 times the distance between the outermost value and the eighth
+    value from this end. A margin for rounding is added. A column without a finite value gets the
+    range from -inf to inf.
     """
     lows, highs = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
     held = np.isfinite(columns).sum(axis=1)
@@ -409,7 +440,7 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
 
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
-    """Return the score that counts entries that repeat another entry, up to rounding."""
+    """Return the score that counts repeated entries, with tolerances for rounding."""
     grain = coarsest_grain(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
@@ -428,7 +459,7 @@ def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
 def _columns_with_atoms(
     sides: tuple[Array, Array], grains: Sequence[Grain], least: int | None = None
 ) -> list[int]:
-    """Return the columns that may have atoms."""
+    """Return the indices of the columns that may have atoms (values of positive probability)."""
     columns: list[int] = []
     for part, blocks in arrays.column_blocks(*sides):
         ordered = np.sort(np.concatenate(blocks, axis=1), axis=1)
@@ -448,7 +479,7 @@ class _OneSidedAtom(NamedTuple):
 def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
-    """Return the atoms of a column, and those atoms that only one side shows."""
+    """Return all atoms of a column, and a list of the atoms that occur on one input only."""
     own = [arrays.finite_values(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
     # Rounding may have moved the other side's values next to the atom. Therefore that side must
@@ -468,10 +499,10 @@ def _find_one_sided_atoms(
 def _find_repeated_rows(
     rows: Array, rows_prime: Array, grains: Sequence[Grain]
 ) -> Iterator[AtRows]:
-    """Yield a score of whole rows of floats that repeat on one side and do not occur on the other.
+    """Yield the score of rows of floats that occur repeatedly on one input and never on the other.
 
-    Rounded noise in several columns does not repeat. Noise from a fixed pool repeats, and a row
-    without added noise repeats too.
+    Continuous noise in several columns does not repeat, even after rounding. A row repeats if its
+    noise comes from a fixed list, or if no noise was added to it.
     """
     if rows.dtype.kind != "f" or rows_prime.dtype.kind != "f":
         return
@@ -489,7 +520,11 @@ def _find_repeated_rows(
 
 
 def _repeated_rows(rows: Array) -> tuple[Array, Words]:
-    """Return the distinct rows that occur at least twice, the most frequent ones, and codes."""
+    """Return the distinct rows that occur at least twice, and their hashes.
+
+    At most 4,096 rows are returned, the most frequent ones. Each row has an entry that occurs in no
+    other distinct row.
+    """
     codes = row_codes(rows)
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
     # On a grid, equal values occur in many different rows, and rounding may move them. Here one
@@ -506,7 +541,13 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
 
 
 def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
-    """Return which distinct rows have an entry that does not occur in another distinct row."""
+    """Return a mask of the distinct rows with an entry that occurs in no other distinct row.
+
+    Args:
+        kinds: the distinct rows.
+        times: number of occurrences of each distinct row in `rows`.
+        rows: all rows.
+    """
     own = np.zeros(len(kinds), np.bool_)
     for column in range(rows.shape[1]):
         values, counts = np.unique(rows[:, column], return_counts=True)
@@ -516,9 +557,16 @@ def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
 
 
 def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Grain]) -> Words:
-    """Return the codes of rows that differ from all rows of the other side by more than rounding.
+    """Return the hashes of the rows that are not near any row of the other input.
 
-    A comparison of the first column excludes most rows of the other side.
+    Two rows are near if every entry differs by rounding at most. Rows are compared in full only if
+    their first entries are near.
+
+    Args:
+        rows: rows of one input.
+        codes: hash of each of these rows.
+        others: all rows of the other input.
+        grains: possible change of each column by rounding.
     """
     if not codes.size:
         return codes
@@ -535,7 +583,10 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
-    """Yield a score of the atoms that only one side shows, the most frequent ones of each side."""
+    """Yield one score of the atoms that occur on one input only.
+
+    At most 16 atoms of x and 16 atoms of x' are used, the most frequent ones.
+    """
     sides = first_rows(rows), first_rows(rows_prime)
     lists = [
         _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
@@ -546,7 +597,7 @@ def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> 
 
 
 def _keep_frequent(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
-    """Return the first atoms of one side; the sign is 1 for x and -1 for x'."""
+    """Return the first atoms of one input, at most 16. The sign is 1 for x and -1 for x'."""
     return [atom for atom in atoms if atom.sign == sign][:_MAX_ONE_SIDED_ATOMS]
 
 
@@ -559,20 +610,21 @@ def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
 def find_rare_values(
     outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK_PROBABILITY
 ) -> Choice | None:
-    """Choose values that occur a few times on one side only, sought on a whole pilot.
+    """Choose the event that an output has a value which occurs a few times, on one input only.
 
-    Such values are too rare to be found on one part of the pilot and judged on the other part.
-    Therefore the whole pilot both finds and judges them, without a correction for this. This is
-    safe only if few values repeat; otherwise one of them would be one-sided by chance.
+    Such a value is too rare to find it on one half of the pilot and to judge it on the other half.
+    Therefore the function finds and judges values on the whole pilot. If many values repeat, one of
+    them occurs on one input only by chance. Therefore values that look like values of a grid are
+    left out.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.
-        outputs_prime: the same on x'.
-        goal: the aim of the counted draws.
-        luck: probability that a value of both sides is taken for a value of one side.
+        outputs_prime: all pilot outputs on x', shape `(size', ...)`.
+        goal: number of counted trials, and delta and confidence of the bound.
+        luck: largest accepted probability that such a value is due to chance.
 
     Returns:
-        The choice, or None.
+        The chosen event, or None if there is no such value.
     """
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
@@ -609,10 +661,11 @@ def find_rare_values(
 
 
 def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
-    """Return the atoms of a column that differ in frequency from the neighbouring values.
+    """Return the atoms of a column whose count differs much from the counts of their neighbours.
 
-    Four neighbouring values are compared, two on either side. Such an atom is at least 4 times as
-    frequent as the middle of these four, or at most a quarter as frequent as three of them.
+    Each atom is compared with four neighbouring values: the next two below and the next two above.
+    An atom is returned if its count is at least 4 times the median of the four counts. It is also
+    returned if its count is at most a quarter of three of these counts.
     """
     values = arrays.finite_values(rows[:, column], rows_prime[:, column])
     atoms = atoms_of(values, grain, 1)
@@ -627,7 +680,17 @@ def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -
 def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """Return the event that an output holds a value of only one side, or None if there is none."""
+    """Return the event that an output has a value which occurs on one given input only.
+
+    Args:
+        atoms: values that occur on x only, and values that occur on x' only.
+        side: the input, 0 for x and 1 for x'.
+        sizes: number of pilot outputs on x and on x'.
+        goal: number of counted trials, and delta and confidence of the bound.
+
+    Returns:
+        The event, or None if there is no such value.
+    """
     frequent = _keep_frequent(atoms, 1 - 2 * side)
     if not frequent:
         return None
@@ -643,7 +706,11 @@ def _choose_own_values(
 def _find_rare_part(
     parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal
 ) -> Choice | None:
-    """Return the rare value of a single part; for a flag, the event that it is set or not set."""
+    """Return the event of a rare value in part `i` of the outputs, or None.
+
+    If the part is a flag, such as "the key exists", the event is that the flag is 1, or that it
+    is 0.
+    """
     part, sides = parts.only([i]), [side[:, [i]] for side in columns]
     rare_values = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
     if rare_values is None:

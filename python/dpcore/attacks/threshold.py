@@ -1,7 +1,7 @@
-"""Simple scores of rows of numbers, and thresholds on them: the attack that needs no model.
+"""Attack with a threshold on a simple score of outputs, such as one entry or the sum of entries.
 
-A score is a function of an output that is higher for x: one entry, a distance, a sum, an extreme,
-or the number of entries in a region.
+A score is a function that gives a number for each output. The event of the attack is that the score
+is above, or below, a threshold.
 """
 
 from __future__ import annotations
@@ -30,33 +30,35 @@ from .parts import Parts
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
 _SCORE_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
 _MAX_KEPT_ENTRIES: Final = 3
-"""Number of entries that take part in the choice of the event."""
+"""Number of entries of the output that become scores."""
 _SCREENED_NUMBERS: Final = 2**22
-"""Numbers per side on which the entries are compared; at least `_MIN_SCREENED_ROWS` rows."""
+"""Numbers of the pilot, per input, on which entries are compared. At least `_MIN_SCREENED_ROWS`
+outputs are used."""
 _MIN_SCREENED_ROWS: Final = 1024
 _MAX_SUMMED_COLUMNS: Final = 64
 """Largest number of columns for which sums of rows are faster column by column."""
 _SIGNED_MEASURES: Final = ("value", "real", "imaginary", "number")
-"""Parts of outputs that may be negative zeros."""
+"""Measures of parts of outputs whose values may be negative zeros."""
 _FLOAT_INTEGERS: Final = 2.0**53
-"""Floats of this size or larger do not hold every whole number."""
+"""From this size on, a float cannot represent every whole number."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
-"""Standard errors subtracted from an estimated log ratio, because the best of many is too good."""
+"""Number of standard errors that are subtracted from an estimated log ratio, because the largest of
+many estimates is too large."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Coordinate(Record, word="Coordinate"):
-    """One entry of the output.
+    """Score of an output: one of its entries.
 
     Args:
-        index: index of the entry, from 0, in the row-major order of the output's entries.
+        index: index of the entry in the flattened output (row-major order), from 0.
 
     Raises:
         TypeError: if `index` is not an integer.
         ValueError: if `index` is negative.
 
     Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, section 5, half-lines on one entry.
+        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, section 5, on half-lines of one entry.
 
     Example:
         >>> import numpy as np
@@ -74,42 +76,44 @@ class Coordinate(Record, word="Coordinate"):
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the entry of every output, shape `(size,)`; NaN stays NaN."""
+        """Return the entry of each output as float64, shape `(size,)`. NaN stays NaN."""
         return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the grain of the entry."""
+        """Return the possible change of the score by rounding, from that of each entry."""
         return grains[self.index]
 
     def alone(self) -> tuple[int, Coordinate]:
-        """Return the entry that is read, and the score for outputs with only this entry."""
+        """Return the index of the entry, and the same score for outputs of only this entry."""
         return self.index, Coordinate(0)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"entry {self.index}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closer(Record, word="Closer"):
-    """The distance of an output to x' minus its distance to x.
+    """Score of an output y: how much closer y is to the input x than to the input x'.
 
-    For "l1" the score is ``sum(abs(y - x') - abs(y - x))``. Up to a factor, this is the
-    log-likelihood ratio of equal Laplace noise in every entry. For "l2" it is half the difference
-    of the squared distances, ``sum((x - x') (y - (x + x')/2))``, which is the log-likelihood ratio
-    of Gaussian noise up to a factor. In L1 an entry beyond both inputs adds exactly their distance.
-    Therefore rounding cannot split these atoms, and an infinite entry counts like any other entry
-    beyond the inputs. NaN in any entry makes the score NaN.
+    With "l1", the score is ``sum(abs(y - x') - abs(y - x))``. It is proportional to the
+    log-likelihood ratio if independent Laplace noise of one scale is added to every entry. With
+    "l2", the score is ``sum((x - x') (y - (x + x')/2))``. This is half the difference between the
+    squared L2 distances. It is proportional to the log-likelihood ratio if Gaussian noise is added.
+
+    With "l1", an entry of y that does not lie between x and x' adds the number ``x - x'`` or
+    ``x' - x`` of this entry, even if the entry of y is infinite. Rounding of y does not change this
+    number. The score is NaN if an entry of y is NaN.
 
     Args:
         norm: "l1" or "l2".
         x: the first input, shape `(entries,)`.
-        x_prime: the second input, of the same shape.
+        x_prime: the second input, shape `(entries,)`.
 
     Raises:
         TypeError: if `norm` is not a string, or an input does not hold real numbers.
@@ -117,7 +121,7 @@ class Closer(Record, word="Closer"):
             numbers of one length.
 
     Source:
-        Neyman and Pearson (1933) for the likelihood ratio as the best score.
+        Neyman and Pearson (1933): the likelihood ratio is the best score.
 
     Example:
         >>> import numpy as np
@@ -130,7 +134,7 @@ class Closer(Record, word="Closer"):
     x_prime: Floats
 
     def __post_init__(self) -> None:
-        """Check the norm and freeze the inputs."""
+        """Check the norm and make the inputs read-only."""
         choice("norm", self.norm, ("l1", "l2"))
         x, x_prime = vector("x", self.x), vector("x_prime", self.x_prime)
         set_fields(self, x=frozen_array(x), x_prime=frozen_array(x_prime))
@@ -138,7 +142,7 @@ class Closer(Record, word="Closer"):
             raise invalid("x_prime", f"of {self.x.size} entries, as x is", self.x_prime)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the score of each output, shape `(size,)`."""
         rows = read_numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
         for part in [slice(None)] if rows.flags.c_contiguous else arrays.chunk_slices(rows):
@@ -148,11 +152,11 @@ class Closer(Record, word="Closer"):
 
     @property
     def compiled(self) -> bool:
-        """True if the core computes the sum faster than torch on the same CPU."""
+        """True if the compiled core of dpcore computes the score faster than torch on a CPU."""
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -165,9 +169,14 @@ class Closer(Record, word="Closer"):
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
     def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
-        """Return differences and middles of the inputs as tensors.
+        """Return x - x' as a tensor, and constants that depend on the middle of x and x'.
 
-        In L2 numbers for the middles.
+        With "l1", the constant is the middle as a tensor. With "l2", the constants are these three
+        numbers:
+
+        - the sum of (x - x') (x + x')/2 over all entries;
+        - the sum of the absolute values of these products;
+        - the L2 norm of x - x'.
         """
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
@@ -177,31 +186,33 @@ class Closer(Record, word="Closer"):
         return as_float64(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the grain of the sum of the entries; in L2 each has its distance as weight."""
+        """Return the possible change of the score by rounding, from that of each entry."""
         return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"closer to x than to x' in {self.norm.upper()}"
 
 
 class OfRow(Record):
-    """A score that is one number for a row of numbers; NaN if an entry is NaN."""
+    """Score that is a statistic of the entries of an output, such as their sum."""
 
     __slots__ = ()
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the grain of the coarsest entry."""
+        """Return the possible change of the score by rounding: that of the coarsest entry."""
         return coarsest_grain(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSum(OfRow, word="RowSum"):
-    """The sum of the entries, in their order; NaN if one is NaN, or if infinities cancel.
+    """Score of an output: the sum of its entries, added in their order.
+
+    The score is NaN if an entry is NaN, or if the entries contain inf and -inf.
 
     Source:
-        Neyman and Pearson (1933): the best score if equal Gaussian noise hides a shift that is the
-        same in every entry.
+        Neyman and Pearson (1933): the sum is the best score if every entry has the same shift and
+        independent Gaussian noise of one scale.
 
     Example:
         >>> import numpy as np
@@ -210,11 +221,11 @@ class RowSum(OfRow, word="RowSum"):
     """
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the grain of the sum of the entries."""
+        """Return the possible change of the sum by rounding, from that of each entry."""
         return sum_grains(grains)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the sum of every output, shape `(size,)`."""
+        """Return the sum of the entries of each output, shape `(size,)`."""
         rows = read_numbers(outputs, least=1)
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
@@ -228,22 +239,22 @@ class RowSum(OfRow, word="RowSum"):
         return scores
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
         return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "sum of the entries"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowMin(OfRow, word="RowMin"):
-    """The smallest entry; NaN if an entry is NaN.
+    """Score of an output: its smallest entry. The score is NaN if an entry is NaN.
 
     Source:
-        Habernal (2022), theorem 3.2: the smallest entry reveals noise that is never negative.
+        Habernal (2022), theorem 3.2, on noise that is never negative. The smallest entry shows it.
 
     Example:
         >>> import numpy as np
@@ -252,24 +263,24 @@ class RowMin(OfRow, word="RowMin"):
     """
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the smallest entry of every output, shape `(size,)`."""
+        """Return the smallest entry of each output, shape `(size,)`."""
         return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "smallest entry"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowMax(OfRow, word="RowMax"):
-    """The largest entry; NaN if an entry is NaN.
+    """Score of an output: its largest entry. The score is NaN if an entry is NaN.
 
     Source:
-        As `RowMin`, for noise that is never positive.
+        Habernal (2022), theorem 3.2, with the signs changed: noise that is never positive.
 
     Example:
         >>> import numpy as np
@@ -278,31 +289,31 @@ class RowMax(OfRow, word="RowMax"):
     """
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the largest entry of every output, shape `(size,)`."""
+        """Return the largest entry of each output, shape `(size,)`."""
         return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Return the scores, computed on the device of the outputs, or None if impossible."""
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "largest entry"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Special(Merged, word="Special"):
-    """The number of entries of the output that are NaN, or infinite.
+    """Score of an output: the number of its entries that are NaN, or that are infinite.
 
     Args:
-        kind: "nan" or "inf".
+        kind: "nan" to count NaN, "inf" to count infinities of either sign.
 
     Raises:
         TypeError: if `kind` is not a string.
         ValueError: if `kind` is neither "nan" nor "inf".
 
     Source:
-        Habernal (2022), section 3: half of DPText's draws are undefined.
+        Habernal (2022), section 3: half of the draws of the mechanism DPText are undefined.
 
     Example:
         >>> Special("nan")(np.array([[np.nan, 1.0], [2.0, np.inf]])).tolist()
@@ -318,25 +329,26 @@ class Special(Merged, word="Special"):
         choice("kind", self.kind, ("nan", "inf"))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the number of such entries, shape `(size,)`."""
+        """Return the number of NaN or infinite entries of each output, shape `(size,)`."""
         rows = read_numbers(outputs)
         is_special = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
         return np.asarray(np.count_nonzero(is_special, axis=1), np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return f"number of entries that are {'NaN' if self.kind == 'nan' else 'infinite'}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NegativeZeros(Merged, word="NegativeZeros"):
-    """The number of entries of the output that are -0.0, which equals 0.0 but has other bits.
+    """Score of an output: the number of its entries that are -0.0.
 
-    A user who sees the printed or stored output sees the sign, but a comparison of numbers does not
-    show it. Therefore this is a finding about the code as it runs, as rounding is.
+    The numbers -0.0 and 0.0 are equal, but their bits differ. A reader of the printed or stored
+    output sees the sign. A leak by this sign is a fault of the code, not of the mathematical
+    mechanism, as with rounding.
 
     Source:
-        IEEE 754-2019, section 6.3, the sign of a zero.
+        IEEE 754-2019, section 6.3, on the sign of a zero.
 
     Example:
         >>> NegativeZeros()(np.array([[-0.0, 0.0], [-0.0, -0.0]])).tolist()
@@ -346,18 +358,25 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     whole = True
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the number of such entries, shape `(size,)`; 0 for outputs that are not floats."""
+        """Return the number of entries -0.0 of each output, shape `(size,)`.
+
+        The number is 0 for outputs that are not floats.
+        """
         rows = read_numbers(outputs)
         return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "number of entries that are -0.0"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HashMatch(Record, word="HashMatch"):
-    """The score that `hash_score` makes."""
+    """Score of local hashing, made by `hash_score`.
+
+    The score of an output (value, seed) is ``[value = hash(x, seed)] - [value = hash(x', seed)]``.
+    A bracket is 1 if its condition holds, else 0.
+    """
 
     hash: Callable[[Any, int], int]
     inputs: tuple[Any, Any]
@@ -366,7 +385,7 @@ class HashMatch(Record, word="HashMatch"):
     whole = reads_seed = True
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, -1, 0 or 1, of outputs of shape `(size, 2)`."""
+        """Return the scores of outputs of shape `(size, 2)`. A score is -1, 0 or 1."""
         scores = []
         for value, seed in _read_values_and_seeds(outputs):
             hashes = [self.hash(x, seed) for x in self.inputs]
@@ -377,12 +396,12 @@ class HashMatch(Record, word="HashMatch"):
         return np.array(scores, np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         return "[value = hash(x, seed)] - [value = hash(x', seed)]"
 
 
 def _read_values_and_seeds(outputs: Array) -> list[list[int]]:
-    """Return outputs as lists of a value and a seed, in integers of any size."""
+    """Return each output as a list of two Python integers: the value and the seed."""
     rows = np.asarray(outputs)
     if rows.dtype == object and rows.ndim == 1 and {np.size(row) for row in rows} == {2}:
         rows = np.array([list(row) for row in rows], object)
@@ -404,24 +423,28 @@ def _read_values_and_seeds(outputs: Array) -> list[list[int]]:
 
 @suggest_arguments
 def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMatch:
-    """Make the score of local hashing, whose outputs are a hash value and the seed of the hash.
+    """Make a score for a mechanism of local hashing, to be used with `Threshold`.
 
-    The score of an output (value, seed) is ``[value = hash(x, seed)] - [value = hash(x', seed)]``.
-    Use it with `Threshold`. The other attacks do not see such outputs: a seed hardly repeats, and
-    the value without its seed has the same distribution on both sides.
+    Each output of local hashing is a pair (value, seed): a noisy hash value and the seed of the
+    hash function. The score is ``[value = hash(x, seed)] - [value = hash(x', seed)]``. A bracket is
+    1 if its condition holds, else 0.
+
+    Without this score, attacks find no difference between the two inputs. The seed hardly ever
+    repeats, and the value without the seed has the same distribution on x and on x'.
 
     Args:
-        hash: function `(input, seed) -> value` of the client, with the client's mapping of an input
-            to an index and of a hash to a value.
+        hash: the function `(input, seed) -> value` by which the mechanism hashes an input. It must
+            return the value in the form in which outputs contain it.
         inputs: the two inputs (x, x').
 
     Returns:
-        A score. It raises TypeError for outputs that are not rows of two numbers, and ValueError
-        for a number that is not whole, or a float that is 2^53 or larger.
+        A score, which is a function of outputs of shape `(size, 2)`. The score raises a TypeError
+        if an output does not contain numbers. It raises a ValueError if the shape is different, if
+        a number is not whole, or if a float is 2^53 or larger.
 
     Raises:
         TypeError: if `hash` is not callable.
-        ValueError: if `inputs` does not hold two inputs.
+        ValueError: if `inputs` does not contain exactly two inputs.
 
     Source:
         Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency
@@ -449,12 +472,16 @@ def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMa
 
 
 def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-    """Return the score of negative zeros in outputs or their parts; empty without such zeros.
+    """Return a score of the number of -0.0 in an output, if any pilot output contains -0.0.
 
     Args:
-        scores: scores that an attack has made of the outputs; they name the parts.
+        scores: scores that an attack has made. If the outputs are not arrays of numbers, these
+            scores name the parts of an output that are numbers.
         outputs: pilot outputs on x, shape `(size, ...)`.
-        outputs_prime: the same on x'.
+        outputs_prime: pilot outputs on x', shape `(size', ...)`.
+
+    Returns:
+        A tuple of one score. It is empty if no pilot output contains -0.0.
     """
     sides = outputs, outputs_prime
     read = itertools.chain(*(score.parts.parts for score in scores if isinstance(score, OfParts)))
@@ -470,27 +497,30 @@ _ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum":
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Threshold(ScoreAttack):
-    """A threshold on a simple score: the attack to try first on numeric outputs.
+    """Attack with a threshold on a simple score. Try this attack first on numeric outputs.
+
+    The event is that the score of an output is above, or below, the threshold. The threshold is
+    chosen on the pilot (the first draws on the two inputs x and x').
 
     Args:
-        score: score on which the threshold is set:
+        score: the score, which gives a number for each output. One of these:
 
-            - "coordinate": all entries are compared on the pilot draws, and the three most
-              informative ones are kept;
-            - an int: the index of one entry;
-            - "l1" or "l2": how much closer the output is to x than to x' (see `Closer`), for inputs
-              that broadcast to the shape of an output;
-            - "min", "max" or "sum": statistics of a row;
-            - a function `outputs -> real numbers (size,)`: used unchanged, on outputs of any type;
-            - None: all of these scores that apply and differ from each other.
+            - "coordinate": one entry of the output, chosen from the three entries that distinguish
+              x and x' best in the pilot;
+            - an int: the entry with this index, from 0;
+            - "l1" or "l2": how much closer the output is to x than to x' in this norm. The inputs
+              must broadcast to the shape of an output;
+            - "min", "max" or "sum": this statistic of the entries of an output;
+            - a function `outputs -> real numbers (size,)`: your own score, for outputs of any type;
+            - None: the best of all named scores that apply.
 
     Raises:
         TypeError: if `score` has none of these types.
         ValueError: if `score` is an unknown name or a negative index.
 
     Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, for half-lines; Bichsel, Steffen,
-        Bogunovic and Vechev (2021), DP-Sniper, section 4, for thresholds on a score.
+        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, on half-lines of one entry. Bichsel,
+        Steffen, Bogunovic and Vechev (2021), DP-Sniper, section 4, on thresholds of a score.
 
     Example:
         >>> import dpcore
@@ -504,7 +534,10 @@ class Threshold(ScoreAttack):
 
     @property
     def parts(self) -> bool:  # type: ignore[override]
-        """True for a named or default score; functions and indices read only whole outputs."""
+        """True if the score also applies to parts of structured outputs, such as dictionaries.
+
+        This holds for a named score and for None. An index or a function reads whole outputs only.
+        """
         return self.score is None or isinstance(self.score, str)
 
     def __post_init__(self) -> None:
@@ -520,16 +553,19 @@ class Threshold(ScoreAttack):
             raise mistyped("score", requirement, self.score)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that compete.
+        """Return the scores from which the audit chooses the best one.
 
         Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            outputs: pilot outputs on `pair.x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `pair.x_prime`, shape `(size', ...)`.
+            pair: the two inputs.
 
         Returns:
-            Scores. Empty if the outputs are not numbers, have no such entry, or the inputs do not
-            broadcast to them.
+            The scores. The tuple is empty if the score does not apply, for one of these reasons:
+
+            - the outputs are not numbers;
+            - an output has no entry with the given index;
+            - the inputs do not broadcast to the shape of an output.
         """
         if callable(self.score):
             return (self.score,)
@@ -563,7 +599,10 @@ def _make_distances(names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) 
 
 
 def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
-    """Return the entries whose half-lines distinguish the sides best, the best first."""
+    """Return the three entries whose half-lines distinguish x and x' best, the best first.
+
+    A half-line is the event that the entry is above, or below, a threshold.
+    """
     dim = rows.shape[1]
     if dim == 1:
         return [0]
@@ -584,7 +623,10 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
 
 
 def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
-    """Return cautious log ratios of each column's best half-line, by a normal approximation."""
+    """Return the log ratio of the probabilities of each column's best half-line on x and x'.
+
+    Four standard errors are subtracted, because the largest of many estimates is too large.
+    """
     # The threshold is just below an order statistic: its whole atom is above the threshold on both
     # sides.
     points = np.concatenate([side[:, _choose_ranks(side.shape[1])] for side in ordered], axis=1)
@@ -603,6 +645,6 @@ def _lower_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
 
 
 def _choose_ranks(size: int) -> Places:
-    """Return ranks in geometric steps from both ends."""
+    """Return ranks from 0 to size - 1, in steps that grow geometrically from each end inwards."""
     steps = np.unique(np.geomspace(1, max(1, size // 2), 40).astype(np.intp)) - 1
     return np.unique(np.concatenate([steps, size - 1 - steps]))

@@ -1,25 +1,31 @@
-"""The time of a call as one more entry of its output; each output comes from a separate call.
+"""Attack on the latency of single calls, together with the output of the call.
 
-Latency drifts: caches fill, clocks throttle, and other programs start and stop. If one side is
-timed in one block and the other side in the next block, the difference is drift. Here a fair coin
-draws the side of every call. The audit counts the labels of the calls that are in the event.
+The latency of a call drifts: caches fill, clocks slow down, and other programs start and stop. If
+all calls on input x are timed before all calls on input x', drift looks like a privacy loss.
+Therefore a fair coin draws the input of every call, x or x'. The audit counts how many calls on x
+and how many calls on x' are hits, which means that they are in the event.
 
-Let S_i be the side of call i, tossed independently of everything before. Let the event, which
-depends on output and latency together, be chosen beforehand or from other calls. Suppose that
-output and latency of a call together have privacy loss at most epsilon in every state of the
-machine. Then ``P(hit | x, state) <= e^epsilon P(hit | x', state)``, and by Bayes' rule with a fair
-coin ``P(S_i = x | hit, state) <= e^epsilon / (1 + e^epsilon)``. If the state does not depend on the
-sides of earlier calls, the labels of the m hits are independent given the states. Their number of x
-is then dominated by ``Binomial(m, e^epsilon / (1 + e^epsilon))``, however the state drifts. Hence
-epsilon is at least ``ln(t / (1 - t))`` at confidence 1 - alpha. Here t is the alpha-quantile of
-Beta(k, k' + 1), for k labels of the numerator's side and k' labels of the other side. This is the
-bound `dpcore.bounds.conditional` with ``sides="coin"``. It has no form for delta > 0. A machine
-that remembers sides violates the condition; an example is a cache that one input warms for the next
-call.
+The bound is valid for these reasons:
 
-Latency alone is not enough. For example, a loop that counts failures takes time in proportion to
-the noise, and the noise has the same law on both sides. However, output and latency together reveal
-the noise, and the output minus the noise is the input.
+- Let S_i be the input of call i, drawn by a fair coin, independently of all earlier calls. The
+  event depends on output and latency, and is chosen before the count or on other calls.
+- Suppose that output and latency together have a privacy loss of at most epsilon in every state of
+  the machine: ``P(hit | x, state) <= e^epsilon P(hit | x', state)``.
+- By Bayes' rule, ``P(S_i = x | hit, state) <= e^epsilon / (1 + e^epsilon)``.
+- Suppose that the state of the machine does not depend on the inputs of earlier calls. Then the
+  inputs of the m hits are independent, given the states. The number of hits on x is stochastically
+  at most ``Binomial(m, e^epsilon / (1 + e^epsilon))``, for any drift of the states.
+- Therefore epsilon is at least ``ln(t / (1 - t))`` with confidence 1 - alpha. Here t is the
+  alpha-quantile of Beta(k, k' + 1), and k and k' are the numbers of hits on x and on x'. With x and
+  x' exchanged, the bound is valid too.
+
+This is the bound `dpcore.bounds.conditional` with ``sides="coin"``. It exists for delta 0 only. The
+bound is not valid if the machine remembers earlier inputs, for example in a cache that one call
+fills for the next call.
+
+The latency without the output is not enough. For example, the time of a loop that counts failures
+is proportional to the noise. The distribution of the noise is the same on x and on x'. However, the
+latency shows the noise of the call, and the output minus this noise is the input.
 """
 
 from __future__ import annotations
@@ -49,26 +55,27 @@ from .histogram import keys_of
 from .threshold import Threshold
 
 _SHOWN_COLUMNS = 4
-"""Largest number of columns that a report names one by one."""
+"""Largest number of columns whose names are all shown in a report."""
 _COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive(), Additive(128))
-"""The attacks that make scores of the columns; the last one is for a comb of latencies."""
+"""The attacks that make scores of the columns. The last one has more bins, for latencies that lie
+on a fine grid."""
 _MIN_FINE_COMB_CALLS: Final = 3200
-"""Number of calls from which the last attack has more bins than the usual one."""
+"""Number of pilot calls above which the last attack of `_COLUMN_ATTACKS` is used."""
 _NO_INPUTS: Final = Pair("x", "x_prime")
-"""The columns are not entries of the inputs."""
+"""Placeholder for the inputs, because the columns do not correspond to entries of the inputs."""
 _USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
-"""Quantiles that define the usual latency. A call is never faster than its work, and the fastest
-calls scatter least. If the fastest calls are unusual, the median is still reliable."""
+"""Quantiles that define the usual latency. The fastest calls vary least. If the fastest calls are
+unusual, the median is still reliable."""
 _MAX_LATENCY_PLACES: Final = 64
-"""Largest number of places at which a usual latency is computed."""
+"""Largest number of column values at which a usual latency is computed."""
 _MAX_KEPT_ENTRIES: Final = 2
-"""Number of entries that are kept: those of the first `_MAX_SCREENED_ENTRIES` whose latencies
-distinguish the sides best."""
+"""Number of output entries that are kept. They are chosen among the first `_MAX_SCREENED_ENTRIES`
+entries."""
 _MAX_SCREENED_ENTRIES: Final = 256
 _MAX_VALUE_GROUPS: Final = 16
 _MAX_OUTCOMES: Final = 64
 _EXTRAPOLATION_FACTOR: Final = 10.0
-"""A straight line extends this many times beyond the pilot's values."""
+"""A fitted line ends at this multiple of the largest absolute value in the pilot."""
 ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 """Clocks of the module `time` that count nanoseconds."""
@@ -79,7 +86,7 @@ _UNREAD_OUTPUTS_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Latency(Merged, word="Latency"):
-    """The latency itself, in nanoseconds.
+    """Score of a timed call: its latency, in nanoseconds.
 
     Example:
         >>> Latency()(np.array([1200, 900])).tolist()
@@ -89,11 +96,11 @@ class Latency(Merged, word="Latency"):
     """
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the latencies as doubles.
+        """Return the latencies as float64.
 
         Args:
-            rows: latencies in nanoseconds, shape `(size,)`; or timed rows with latencies in the
-                last column.
+            rows: the timed calls. Either latencies in nanoseconds, shape `(size,)`, or rows whose
+                last column is the latency, shape `(size, columns)`.
 
         Returns:
             The latencies, shape `(size,)`.
@@ -102,16 +109,16 @@ class Latency(Merged, word="Latency"):
         return (rows if rows.ndim == 1 else rows[:, -1]).astype(np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         return "latency in ns"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputEntry(Merged, word="OutputEntry"):
-    """One number of the output of a timed call.
+    """Score of a timed call: one entry of its output.
 
     Args:
-        index: index of the number, from 0, in the row-major order of the output's entries.
+        index: index of the entry in the flattened output (row-major order), from 0.
     """
 
     index: int
@@ -121,42 +128,45 @@ class OutputEntry(Merged, word="OutputEntry"):
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the entry of every row, shape `(size,)`."""
+        """Return the entry of each output, shape `(size,)`."""
         if self.index + 1 >= rows.shape[1]:
             raise invalid("rows", f"of at least {self.index + 2} columns", rows.shape)
         return rows[:, self.index].astype(np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         return f"entry {self.index} of the output"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutcomeCode(Merged, word="OutcomeCode"):
-    """The number of an output that is compared whole: its place among the outputs of the pilot.
+    """Score of a timed call: the position of a hashable output in a list of outputs.
 
     Args:
-        keys: hashable outputs that the pilot showed; every other output has the number -1.
+        keys: the list: frequent outputs of the pilot (the first calls). An output that is not in
+            the list has position -1.
     """
 
     keys: tuple[Hashable, ...]
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the number of every output, shape `(size,)`."""
+        """Return the position of each output, shape `(size,)`."""
         table = {key: float(place) for place, key in enumerate(self.keys)}
         return np.array([table.get(key, -1.0) for key in keys_of(rows[:, 0])], np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         return "the output"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputDistance(Merged, word="OutputDistance"):
-    """The L1 distance of an output from an input, which is the size of the added noise.
+    """Score of a timed call: the L1 distance between an output and one of the two inputs.
+
+    If the mechanism adds noise to this input, the distance is the L1 norm of the noise.
 
     Args:
-        side: "x" or "x'", for the report.
+        side: name of the input for the report, "x" or "x'".
         point: the input, one number for each entry of an output.
     """
 
@@ -164,56 +174,61 @@ class OutputDistance(Merged, word="OutputDistance"):
     point: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the input."""
+        """Make the input read-only."""
         object.__setattr__(self, "point", frozen_array(vector("point", self.point)))
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the distance of every output, shape `(size,)`."""
+        """Return the distance of each output, shape `(size,)`."""
         apart = np.zeros(len(rows))
         for entry, value in zip(rows[:, :-1].T, self.point, strict=True):
             apart += np.abs(entry - value)
         return apart
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         return f"the output's distance from {self.side}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """The number of the group in which an output lies; the groups have equal sizes.
+    """Score of a timed call: the number of the interval that contains a quantity of its output.
+
+    The intervals have about equally many pilot calls.
 
     Args:
-        column: function that orders the outputs, `rows -> numbers`.
-        edges: edges between the groups, increasing.
+        column: function that computes the quantity from timed calls, `rows -> numbers`.
+        edges: limits between the intervals, increasing.
     """
 
     column: Any
     edges: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the edges."""
+        """Make `edges` read-only."""
         freeze_arrays(self)
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the number of every output's group, shape `(size,)`."""
+        """Return the number of the interval of each call, shape `(size,)`, from 0."""
         groups = np.searchsorted(self.edges, self.column(rows), side="right")
         return np.asarray(groups, np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         return f"{self.edges.size + 1} groups by {self.column}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExcessLatency(Merged, word="ExcessLatency"):
-    """The latency minus the usual latency of such an output on one side, in nanoseconds.
+    """Score of a timed call: its latency minus the usual latency for its output, in nanoseconds.
+
+    The usual latency depends on one quantity of the output, and is estimated on one input, x or x'.
 
     Args:
-        side: "x" or "x'": the side whose usual latency is subtracted.
-        column: quantity on which the usual latency depends, `rows -> numbers`.
-        places: values of the column, increasing.
-        usual: usual latency at each place, in nanoseconds, with straight lines in between.
+        side: name of this input, "x" or "x'".
+        column: function that computes the quantity from timed calls, `rows -> numbers`.
+        places: values of the quantity, increasing.
+        usual: usual latency at each of these values, in nanoseconds. Between the values, it is
+            interpolated linearly.
     """
 
     side: str
@@ -222,39 +237,40 @@ class ExcessLatency(Merged, word="ExcessLatency"):
     usual: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the curve and check it."""
+        """Make `places` and `usual` read-only and check their shapes."""
         freeze_arrays(self)
         if self.places.size == 0 or self.places.shape != self.usual.shape:
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the excess of every call, shape `(size,)`; NaN if the column is NaN."""
+        """Return the score of each call, shape `(size,)`. It is NaN if the quantity is NaN."""
         usual = np.interp(self.column(rows), self.places, self.usual)
         return np.asarray(Latency()(rows) - usual)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         return f"latency in ns less the usual one on {self.side} at {self.column}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TimedScore(Merged, word="TimedScore"):
-    """A score of columns made of output and latency.
+    """Score of timed calls, computed from quantities of the output and the latency.
 
     Args:
-        columns: functions that make columns from the rows, each `rows -> numbers`.
-        score: the score of these columns, `(size, columns) -> numbers`.
+        columns: functions that compute the quantities from timed calls, each `rows -> numbers`.
+        score: function that computes the score from a table of the quantities, shape
+            `(size, columns)`.
     """
 
     columns: tuple[Any, ...]
     score: Any
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the score of each call, shape `(size,)`."""
         return np.asarray(self.score(table_of(self.columns, rows)), np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description in one line, for the report of an audit."""
         index = score_attribute(self.score, "index")
         if index is None:
             return f"latency and output: {self.score} of {_name_columns(self.columns)}"
@@ -264,7 +280,10 @@ class TimedScore(Merged, word="TimedScore"):
 
 
 def _name_columns(columns: Sequence[Any]) -> str:
-    """Name columns in a few words; two excesses that differ only in their side get one name."""
+    """Return short names of the columns in one text.
+
+    The excess latency over the usual one on x, and that over the usual one on x', get one name.
+    """
     named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
     excesses = [column for column in columns if isinstance(column, ExcessLatency)]
     if excesses:
@@ -276,21 +295,22 @@ def _name_columns(columns: Sequence[Any]) -> str:
 
 
 def table_of(columns: Sequence[Any], rows: Array) -> Floats:
-    """Return the columns made of timed rows, shape `(size, columns)`."""
+    """Return the table of the given quantities of timed calls, shape `(size, columns)`."""
     return np.column_stack([column(rows) for column in columns])
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
-    """Make the scores that compete.
+    """Fit the scores of output and latency among which the event is chosen.
 
     Args:
-        rows: timed calls, see `Timed.to_rows`.
-        sides: True if a call was on x, shape `(calls,)`.
-        pair: the two inputs.
+        rows: timed calls, one per row. The last column is the latency in nanoseconds. The other
+            columns are the entries of the output, or one column of objects.
+        sides: True for a call on x, False for a call on x', shape `(calls,)`.
+        pair: the two inputs x and x'.
 
     Returns:
-        Scores, all fitted on these rows. Empty if one side is missing, or outputs cannot be
-        compared.
+        The scores. The list is empty if all calls are on one input, if the output is always the
+        same, or if outputs cannot be compared.
     """
     scores: list[TimedScore] = []
     if sides.all() or not sides.any():
@@ -305,7 +325,7 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
 
 
 def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
-    """Yield the columns from which scores are made, one table after the other."""
+    """Yield sets of columns (quantities of output and latency) from which scores are made."""
     entries = _output_columns(rows)
     if not any(np.ptp(entry(rows)) for entry in entries):
         # If the output never changes, only the latency is informative.
@@ -321,7 +341,10 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
 
 
 def _output_columns(rows: Array) -> tuple[Any, ...]:
-    """Return the output's columns; empty if outputs cannot be compared."""
+    """Return the columns for the output without the latency.
+
+    The tuple is empty if the outputs are objects that cannot be compared.
+    """
     if rows.dtype != object:
         return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
     try:
@@ -332,7 +355,10 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
 
 
 def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
-    """Return the entries for which the usual latencies of the two sides differ most."""
+    """Return the entries, at most two, for which latencies of equal outputs differ most.
+
+    The medians of the latencies on x and on x' are compared.
+    """
     if len(entries) == 1:
         return entries
     latencies = Latency()(rows)
@@ -354,14 +380,27 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
 
 
 def _cut_evenly(values: Floats, groups: int) -> Floats:
-    """Return edges that cut values into groups of about equal size."""
+    """Return limits that divide values into at most `groups` groups of about equal size."""
     return np.unique(np.nanquantile(values, np.arange(1, groups) / groups))
 
 
 def _pair_excesses(
     rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
 ) -> Iterator[tuple[ExcessLatency, ...]]:
-    """Yield pairs of excesses over the usual latency on x and on x'."""
+    """Yield pairs of scores, each the latency minus a usual latency.
+
+    In the first pairs, the usual latency depends on an entry of the output. It is estimated from
+    calls on x for the first score, and from calls on x' for the second score. In the other pairs,
+    the usual latency depends on the distance of the output from x for the first score, and from x'
+    for the second score.
+
+    Args:
+        rows: timed calls, one per row, with the latency in the last column.
+        sides: True for a call on x, False for a call on x', shape `(calls,)`.
+        pair: the two inputs.
+        telling: the entries of the output on which the usual latency may depend.
+        share: quantile of the latencies that is the usual latency, from 0 to 1.
+    """
     latencies = Latency()(rows)
     for entry in telling:
         values = entry(rows)
@@ -383,7 +422,13 @@ def _pair_excesses(
 
 
 def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return some places, in increasing order, and a quantile of the latency at each."""
+    """Return increasing values, and the quantile of the latency near each of them.
+
+    Args:
+        values: quantity of the output in each call.
+        latencies: latency of each call.
+        share: the quantile, from 0 to 1.
+    """
     is_finite = np.isfinite(values)
     order = np.argsort(values[is_finite], kind="stable")
     values, latencies = values[is_finite][order], latencies[is_finite][order]
@@ -400,7 +445,11 @@ def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Fl
 
 
 def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
-    """Fit the straight line with the least sum of absolute distances from a curve's points."""
+    """Fit a straight line to points, with the least sum of absolute vertical distances.
+
+    Returns:
+        Two points of the line: their abscissas and their ordinates.
+    """
     weights = np.ones(places.size)
     design = np.column_stack([np.ones(places.size), places])
     least = 1e-9 * max(1.0, float(np.abs(usual).max()))
@@ -418,20 +467,21 @@ def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
 def choose_timed(
     rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
-    """Choose the score, threshold and direction that should certify most, from pilot calls.
+    """Choose the event of output and latency that should certify the largest bound.
 
-    Every second call fits the scores, and the other calls choose among them. The latency itself
-    needs no fit and is judged on all calls.
+    The scores are fitted on every second pilot call. The other pilot calls choose the score and its
+    threshold. The latency needs no fit, so all pilot calls choose its threshold.
 
     Args:
-        rows: pilot calls that will not be counted, see `Timed.to_rows`.
-        sides: True if a call was on x, shape `(calls,)`.
-        pair: the two inputs.
-        trials: calls that will be counted, both sides together.
+        rows: pilot calls, one per row, with the latency in nanoseconds in the last column. They
+            are not counted later.
+        sides: True for a call on x, False for a call on x', shape `(calls,)`.
+        pair: the two inputs x and x'.
+        trials: number of calls that will be counted, on x and x' together.
         confidence: confidence of the bound, strictly between 0 and 1.
 
     Returns:
-        The event on rows and the direction, "x" or "x_prime".
+        The event, and the input on which it is more frequent, "x" or "x_prime".
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -452,15 +502,15 @@ def choose_timed(
 
 
 def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
-    """Choose the threshold on the latency only, side and direction that should certify most.
+    """Choose the event "latency above (or below) a threshold" that should certify the most.
 
     Args:
-        pilot: timed calls that will not be counted.
-        trials: calls that will be counted, both sides together.
+        pilot: timed calls on the two inputs x and x'. They are not counted later.
+        trials: number of calls that will be counted, on x and x' together.
         confidence: confidence of the bound, strictly between 0 and 1.
 
     Returns:
-        The event on latencies and the direction, "x" or "x_prime".
+        The event, and the input on which it is more frequent, "x" or "x_prime".
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -484,7 +534,16 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
 
 
 def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> Floats:
-    """Return the conditional bound expected at the pilot's lower limit for the share of k."""
+    """Return the conditional bound on epsilon that a count is expected to certify.
+
+    The expected share of hits on the first input is the lower confidence limit from the pilot.
+
+    Args:
+        k: number of pilot hits on the first input.
+        k_prime: number of pilot hits on the second input.
+        scale: number of counted calls divided by the number of pilot calls.
+        alpha: error probability of the limit and of the bound.
+    """
     from scipy.special import betaincinv, logit
 
     share = betaincinv(np.maximum(k, 0.5), k_prime + 1.0, alpha)
@@ -496,18 +555,23 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 @suggest_arguments
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
-    """The latency of single calls; the event depends on output and latency together.
+    """Attack on the latency of single calls, together with the output of the call.
 
-    Three kinds of scores are compared on separate pilot calls: scores of the output, scores of the
-    latency, and scores of the difference between the latency and the usual latency for this output.
-    Outputs may be numbers, rows of numbers of any shape, or hashable values that repeat. For other
-    outputs only the latency is used, and a note states this.
+    The mechanism is called once for each output, and each call is timed. A fair coin draws the
+    input of each call, x or x'. The attack chooses an event of output and latency on separate pilot
+    calls. Three kinds of scores are compared:
+
+    - scores of the output without the latency;
+    - scores of the latency;
+    - scores of the latency minus the usual latency for this output.
+
+    Outputs may be numbers, arrays of numbers of any shape, or hashable values that repeat. For
+    other outputs, only the latency is used, and a note in the report states this.
 
     Args:
-        clock: name of a clock of the module `time`, one of `CLOCKS`; or any function
-            `() -> nanoseconds` that never decreases.
-        warmup: number of discarded calls before the pilot. A coin also draws the sides of these
-            calls.
+        clock: the clock: "perf_counter_ns", "process_time_ns" or "thread_time_ns" of the module
+            `time`, or a function `() -> nanoseconds` that never decreases.
+        warmup: number of calls that are made and discarded before the pilot.
 
     Raises:
         TypeError: if `clock` is neither a string nor callable, or `warmup` is not an integer.
@@ -534,12 +598,16 @@ class Timing(AuditAttack):
         object.__setattr__(self, "warmup", integer("warmup", self.warmup, 0))
 
     def __repr__(self) -> str:
-        """Return the constructor call; a user's clock appears by its name, without an address."""
+        """Return the constructor call as text. A clock that is a function appears by its name."""
         clock = repr(self.clock) if isinstance(self.clock, str) else qualified_name(self.clock)
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot calls per side: a quarter of the counted calls, at least 100."""
+        """Return the default number of pilot calls per input: a quarter of `trials`, at least 100.
+
+        Args:
+            trials: number of counted calls per input.
+        """
         return max(100, trials // 4)
 
     def timed_counts(
@@ -552,33 +620,35 @@ class Timing(AuditAttack):
         pilot: int | None = None,
         confidence: float = 0.95,
     ) -> TimingCounts:
-        """Choose an event of output and latency on pilot calls and count it on fresh calls.
+        """Choose an event of output and latency on pilot calls, and count it on other calls.
 
-        A fair coin draws the sides of all calls, including the pilot's. The pilot's calls lie at
-        random places among the counted calls, and so have the same drift. Given the states of the
-        machine, all calls are independent. Therefore the event is independent of the sides of the
-        counted calls. The theorem and its condition are at the top of this module. A seed does not
-        reproduce the latencies or the counts of a timing audit.
+        A fair coin draws the input of each call, x or x'. The pilot calls are made at random times
+        between the counted calls. Therefore drift affects the pilot calls and the counted calls in
+        the same way. The chosen event must not depend on the inputs of the counted calls. This
+        holds if the state of the machine does not depend on the inputs of earlier calls.
+
+        A seed does not reproduce the latencies or the counts.
 
         Args:
-            call: `input -> output`, called once per output.
-            pair: the two inputs.
-            calls: number of counted calls, both sides together.
-            rng: random generator for the coins.
-            pilot: number of calls that choose the event, both sides together. Defaults to a quarter
-                of `calls`, at least 200.
+            call: the mechanism, a function `input -> output` that makes one output.
+            pair: the two inputs x and x'.
+            calls: number of counted calls, on x and x' together.
+            rng: random generator that draws the inputs and the times of the pilot calls.
+            pilot: number of pilot calls, on x and x' together. Defaults to a quarter of `calls`, at
+                least 200.
             confidence: confidence of the bound that will be computed, strictly between 0 and 1.
 
         Returns:
-            Event, direction and counts, for the conditional bound.
+            The event, the input on which it is more frequent, and the counts, from which
+            `dpcore.bounds.conditional` computes the bound.
 
         Raises:
             TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range.
 
         Source:
-            The conditional bound: Przyborowski and Wilenski (1940), Biometrika 31; fair coins for
-            the sides: Fisher (1935), The Design of Experiments, chapter 2.
+            Przyborowski and Wilenski (1940), Biometrika 31, on the conditional bound. Fisher
+            (1935), The Design of Experiments, chapter 2, on inputs drawn at random.
 
         Example:
             >>> import itertools
@@ -608,7 +678,7 @@ class Timing(AuditAttack):
 
 
 def _note_unread(rows: Array) -> tuple[str, ...]:
-    """Return notes on outputs that the pilot could not read."""
+    """Return a note if the outputs are objects that are not hashable or hardly ever repeat."""
     try:
         shown = len(set(rows[:, 0].tolist())) if rows.dtype == object else 0
     except TypeError:

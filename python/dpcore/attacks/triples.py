@@ -1,8 +1,10 @@
-"""Tables of two or three columns, and boxes in three columns that one side leaves empty.
+"""Scores from the joint distribution of two or three columns (entries of the output).
 
-Three columns may have the same law on both sides, alone and in pairs, and still reveal the input
-together. Examples are the sum of three numbers modulo 3, and the sign of a product. A table of the
-values of all three has a cell for each combination.
+Each column, and each pair of columns, may have the same distribution on the two inputs x and x'.
+Three columns together may still reveal the input. Examples are the sum of three numbers modulo 3,
+and the sign of a product. The scores here are log-likelihood ratios from a table with one cell for
+each combination of values. The module also finds a box (a product of three intervals) that contains
+outputs of one input only.
 """
 
 from __future__ import annotations
@@ -27,64 +29,68 @@ from .ratios import round_weights, smooth_bins
 from .residues import residues_of
 
 _MAX_VALUES: Final = 4
-"""Largest number of values that each get a code; a table of three such columns has 64 cells."""
+"""Largest number of values of a column for which each value has its own code. A table of three
+columns then has at most 64 cells."""
 _MODULI: Final = (2, 3)
-"""Moduli for whole numbers with more values."""
+"""Moduli of the residues that are used for columns of whole numbers with more values."""
 _MAX_COLUMNS: Final = 32
 _MAX_FEATURES: Final = 64
 _HEAD_ROWS: Final = 2**11
-"""Rows per side from which the codes are made."""
+"""Number of outputs per input from which the codes are made."""
 _MOMENT_WORK: Final = 2**29
-"""Work for the moments of three features: the cube of their number times the rows. The rows have
-the limits _MOMENT_ROWS."""
+"""Limit of the work for joint moments: the cube of the number of features, times the number of
+outputs. The number of outputs is between the two limits in _MOMENT_ROWS."""
 _MOMENT_ROWS: Final = (2**11, 2**16)
 _STANDARD_ERRORS: Final = 5.5
-"""Standard errors by which a moment of three features must differ. If 40,000 moments have no
-difference, this happens in one of 600 pilots."""
+"""Number of standard errors by which a moment must differ between x and x'. If 40,000 moments do
+not differ, chance gives such a difference in one of 600 pilots."""
 _MIN_SHARE_BETWEEN: Final = 0.02
-"""Least share of rows between 0 and the centre; below it only the sign around 0 is read."""
+"""Least share of numbers between 0 and the centre. Below this share, only the sign of the number is
+read, and not the sign of its difference from the centre."""
 _BOX_COLUMNS: Final = (3, 8)
-"""Numbers of columns in which empty boxes are sought."""
+"""Smallest and largest number of columns for which empty boxes are searched."""
 _BOX_ROWS: Final = (2**11, 2**16)
-"""Rows per side: the least number that boxes need, and the largest number that is read."""
+"""Least number of outputs per input for the search of boxes, and largest number that is read."""
 _EDGE_ROWS: Final = 2**14
-"""Rows per side from which the bins of windows are made."""
+"""Number of outputs per input from which the bins of windows are made."""
 _WINDOW_ROWS: Final = 14.0
-"""Average number of rows per side in a window of two bins in each of three columns."""
+"""Average number of outputs per input in a window, which is two bins wide in three columns."""
 _MAX_WINDOWS: Final = 4
 _MAX_BOX_SHARE: Final = 0.0625
-"""Largest share of the rows that a box may hold; larger boxes are left to other scores."""
+"""Largest share of the outputs in a box. Other scores find larger boxes."""
 _BOX_ROUNDS: Final = 3
 _TRIMMED_ROWS: Final = 2
-"""Rows that are removed at both ends of a run before the last round."""
+"""Number of outputs that are removed at each end of an interval in all rounds except the last."""
 _EMPTY_SIDE_WEIGHT: Final = 8.0
-"""Weight of one row of the other side, in rows of the full side."""
+"""Cost of one output of the input that hardly occurs in the box, in outputs of the other input."""
 _MARGIN_GAPS: Final = 5.0
-"""Distance by which a face is moved inwards, in mean distances between rows at this face."""
+"""Distance by which a face of the box is moved inwards, in mean distances between outputs."""
 _LUCKY_ROWS: Final = 35
-"""Rows of one side in the best empty box of 8 columns if the sides do not differ: in 95 of 100
-pilots of 65,536 rows it held at most 36."""
+"""Number of outputs of one input in the best empty box that chance explains. With equal
+distributions on x and x' and 8 columns, it was at most 36 in 95 of 100 pilots of 65,536 outputs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CellRatios(Merged, word="CellRatios"):
-    """The weight of the cell in which two or three entries of an output lie.
+    """Score of an output: a weight from a table, looked up by two or three entries.
 
-    The code of an entry is its residue, or the number of cuts that it reaches. NaN has the last
-    code; so has a number that is not whole, if a residue is read.
+    Each entry is turned into a code, and the codes are the indices into the table. The code of an
+    entry is its residue modulo m, or the number of given cuts that do not exceed it. NaN has the
+    last index as its code. If residues are used, a number that is not whole has this code too.
 
     Args:
-        entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        moduli: modulus of each entry's residue, 0 for an entry with cuts, shape `(read,)`.
-        cuts: cuts of each entry, filled up with NaN, shape `(read, cuts)`.
-        weights: weight of each cell, one dimension of equal length per entry.
+        entries: indices of the entries that are read, from 0, shape `(read,)`.
+        moduli: modulus m for each of these entries, shape `(read,)`. 0 means that the entry uses
+            cuts.
+        cuts: cuts for each of these entries, shape `(read, cuts)`. NaN fills unused places.
+        weights: the table, with one dimension for each entry. All dimensions have equal length.
 
     Raises:
-        ValueError: if shapes do not match, an entry or modulus is negative, or a weight is not
+        ValueError: if the shapes do not match, an index or modulus is negative, or a weight is not
             finite.
 
     Source:
-        Neyman and Pearson (1933), on the joint law of the codes.
+        Neyman and Pearson (1933), on the likelihood ratio.
 
     Example:
         >>> score = CellRatios([0, 2], [2, 0], [[np.nan], [0.5]], [[1, 2, 0], [3, 4, 0], [0] * 3])
@@ -100,10 +106,10 @@ class CellRatios(Merged, word="CellRatios"):
     weights: Floats
 
     cost = 100
-    """Approximate nanoseconds per output on a usual machine."""
+    """Approximate time to compute the score of one output, in nanoseconds."""
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only and check that their shapes match."""
         arrays.freeze_arrays(self, "entries", "moduli")
         read, weights = self.entries.size, self.weights
         for name, numbers in (("entries", self.entries), ("moduli", self.moduli)):
@@ -117,7 +123,7 @@ class CellRatios(Merged, word="CellRatios"):
             raise invalid("weights", f"finite, {read} dimensions of {least} or more", weights.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the score of each output, shape `(size,)`. A score is never NaN."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
         kinds = list(zip(self.entries, self.moduli, self.cuts, strict=True))
@@ -131,7 +137,10 @@ class CellRatios(Merged, word="CellRatios"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences for the inside and the outside of a box, or None for other tables."""
+        """Two texts for a report if the table describes a box, else None.
+
+        The first text is for outputs inside the box, the second text for outputs outside.
+        """
         if np.count_nonzero(self.weights) != 1 or self.moduli.any() or self.cuts.shape[1] != 2:
             return None
         ends = zip(self.entries, self.cuts, strict=True)
@@ -139,7 +148,7 @@ class CellRatios(Merged, word="CellRatios"):
         return text, f"not: {text}"
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         if self.sentences is not None:
             return self.sentences[0]
         *first, last = map(str, self.entries)
@@ -150,7 +159,10 @@ class CellRatios(Merged, word="CellRatios"):
 
 
 def _codes_of(column: Array, modulus: int, cuts: Sequence[float] | Floats, radix: int) -> Places:
-    """Return the codes of a column; `radix - 1` for values without a code."""
+    """Return the code of each value of a column (see `CellRatios`).
+
+    Values without a code, such as NaN, get `radix - 1`.
+    """
     if modulus:
         residues = residues_of(column, modulus)
         return np.where(residues < 0, radix - 1, residues)
@@ -163,12 +175,12 @@ def _codes_of(column: Array, modulus: int, cuts: Sequence[float] | Floats, radix
 
 
 class FewValued(NamedTuple):
-    """A column whose values are read as a few codes.
+    """Rule that turns the values of a column into a few codes.
 
     Args:
-        column: place of the column.
-        modulus: modulus of the residue, 0 if the column has cuts.
-        cuts: the cuts.
+        column: index of the column.
+        modulus: modulus of the residue that is the code. 0 means that cuts are used.
+        cuts: the cuts. The code of a value is the number of cuts that do not exceed it.
     """
 
     column: int
@@ -177,12 +189,15 @@ class FewValued(NamedTuple):
 
     @property
     def is_sign(self) -> bool:
-        """True if the only code is whether the value is below a single cut."""
+        """True if there is one cut, so that the code has only two values."""
         return len(self.cuts) == 1
 
 
 def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
-    """Return the ways to read each column as few values, the first way of all columns first."""
+    """Return rules that turn the values of each column into a few codes.
+
+    A column can have several rules. The first rules of all columns come first.
+    """
     ways: list[tuple[int, FewValued]] = []
     for i, centre in enumerate(centres.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
@@ -205,14 +220,16 @@ def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
 
 
 def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple[FewValued, ...]]:
-    """Return the pair and the three columns whose joint moments differ most beyond chance.
+    """Find the two columns, and the three columns, whose joint moments on x and x' differ most.
 
     Args:
-        columns: pilot outputs on x and on x', shapes `(columns, size)`.
-        centres: value at which the sign of each column changes, shape `(columns,)`.
+        columns: pilot outputs on x and on x', each of shape `(columns, size)`.
+        centres: for each column, a value at which it can be cut into small and large numbers, shape
+            `(columns,)`.
 
     Returns:
-        At most one pair and one group of three.
+        At most one group of two columns and one group of three columns, with the rule that turns
+        each column into codes. The list is empty if chance explains all differences.
     """
     if not 2 <= len(centres) <= _MAX_COLUMNS:
         return []
@@ -248,11 +265,17 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
 
 
 def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
-    """Return the difference between the sides of all moments of three features, in standard errors.
+    """Return how much the moments E[f g h] on x and on x' differ, in standard errors.
+
+    Here f, g and h are any three features of the outputs.
 
     Args:
-        sides: features of x and of x', shapes `(features, size)`.
-        own: column of each feature. Moments of features of the same column are set to 0.
+        sides: features of the outputs on x and on x', each of shape `(features, size)`.
+        own: index of the column that each feature belongs to. The result is 0 if two of the three
+            features belong to one column.
+
+    Returns:
+        Array of shape `(features, features, features)`, with 0 unless the indices increase.
     """
     count = len(own)
     peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
@@ -277,12 +300,13 @@ def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
 
 
 def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: Ints) -> CellRatios:
-    """Return the log-likelihood ratio of the cells of a group of columns.
+    """Return a score: the log-likelihood ratio of the joint codes of two or three columns.
 
     Args:
-        group: the columns, and how they are read.
-        columns: pilot outputs on x and on x', shapes `(columns, size)`.
-        entries: the entry of an output to which each column belongs.
+        group: the rule for each column that turns its values into codes.
+        columns: pilot outputs on x and on x', each of shape `(columns, size)`, from which the ratio
+            is estimated.
+        entries: index of the entry of an output that is in each column, shape `(columns,)`.
     """
     most = max(len(way.cuts) for way in group)
     radix = max(most + 2, *(way.modulus + 1 for way in group))
@@ -302,20 +326,20 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
 
 
 def has_box_columns(outputs: Array) -> bool:
-    """Return True if outputs have a number of columns for which empty boxes are sought."""
+    """Return True if outputs have 3 to 8 entries, so that empty boxes are searched."""
     return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
 
 
 def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
-    """Choose a box in three columns that holds rows of one side only, on a whole pilot.
+    """Choose the event that three entries lie in a box which one input (almost) never reaches.
 
     Args:
-        outputs: pilot outputs on x, shape `(size, columns)`.
-        outputs_prime: the same on x'.
-        goal: the aim of the counted draws.
+        outputs: all pilot outputs on x, shape `(size, columns)`.
+        outputs_prime: all pilot outputs on x', shape `(size', columns)`.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The choice, or None if chance explains every box.
+        The event, or None if chance explains every box.
     """
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None or not has_box_columns(rows[0]):
@@ -344,7 +368,15 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
 
 
 class _Box(NamedTuple):
-    """A box: the fuller side, three columns, ends of shape `(3, 2)`, and rows of both sides."""
+    """Box in three columns.
+
+    Args:
+        full: the input with more outputs in the box, 0 for x and 1 for x'.
+        columns: indices of the three columns.
+        ends: lower and upper end in each column, shape `(3, 2)`.
+        k: number of outputs of this input in the box.
+        k_prime: number of outputs of the other input in the box.
+    """
 
     full: int
     columns: list[int]
@@ -354,7 +386,11 @@ class _Box(NamedTuple):
 
 
 def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
-    """Return the windows in three columns that are emptiest on one side but not on the other."""
+    """Return the four windows that best separate the outputs on x and on x'.
+
+    A window is a box in three columns that is two bins wide in each column. A good window contains
+    many outputs on one input and few outputs on the other input.
+    """
     bins = int(2.0 * (min(side.shape[1] for side in sides) / _WINDOW_ROWS) ** (1.0 / 3.0))
     heads = np.concatenate([side[:, :_EDGE_ROWS] for side in sides], axis=1)
     with np.errstate(invalid="ignore"):
@@ -385,7 +421,11 @@ def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
 def _grow_box(
     sides: Sequence[Floats], full: int, columns: list[int], ends: Floats, *_: Any
 ) -> _Box:
-    """Return the box to which a window grows: the best run of rows, column by column."""
+    """Enlarge a window to a box, one column at a time.
+
+    In each column, the function chooses the interval with the largest gain. The gain is the number
+    of outputs on the input `full`, minus 8 times the number of outputs on the other input.
+    """
     own, k, k_prime = [sides[side][columns] for side in (full, 1 - full)], 0, 0
     for number in range(3 * _BOX_ROUNDS):
         i = number % 3

@@ -1,7 +1,7 @@
-"""Texts by their words: the attack for texts that are almost all different.
+"""Attack on texts that are almost all different, by the words in them.
 
-Outputs are read as rows of tokens. The score is the sum of the log ratios of the tokens that occur
-and of the number of tokens.
+Each output is split into words (tokens). The score of an output is the sum of the log ratios of its
+words, plus the log ratio of its number of words.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .attack import ScoreAttack
 from .ratios import clear_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
 
 NO_ROW: Final = -1
-"""The size of an output that is not a text."""
+"""Number of tokens that stands for an output that is not a text."""
 _CHUNK_OUTPUTS: Final = 2**11
-"""Number of outputs that are split in one step."""
+"""Number of outputs that are split into words in one step."""
 _MAX_TOKENS: Final = 2**14
-"""Largest number of tokens that are kept: those that change the score most."""
+"""Largest number of tokens that are kept. The tokens that change the score most are kept."""
 _MAX_FITTED_TOKENS: Final = 2**20
-"""Approximate number of tokens per side from which the ratios are computed."""
+"""Approximate number of tokens per input from which the ratios are computed."""
 _MIN_TOKEN_OUTPUTS: Final = 2
-"""Least number of pilot outputs with a token, if this token is used to estimate the noise."""
+"""Least number of pilot outputs that contain a token. A rarer token gets weight 0."""
 _MAX_SEPARATE_LENGTHS: Final = 64
 """Largest number of different lengths that are counted separately."""
 _SHOWN_TOKENS: Final = 6
@@ -44,21 +44,26 @@ _MIN_MEAN_REPEATS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The tokens of many outputs.
+    """Tokens (words) of several outputs.
 
     Args:
-        rows: tokens of each output; empty for an output that is not a text.
-        sizes: number of tokens of each, shape `(size,)`; `NO_ROW` for an output that is not a text.
+        rows: list of the tokens of each output. It is empty for an output that is not a text.
+        sizes: number of tokens of each output, shape `(size,)`. It is -1 for an output that is not
+            a text.
     """
 
     rows: list[list[str]]
     sizes: Ints
 
     def number_tokens(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
-        """Return the rows and numbers of their tokens, without repetition inside a row.
+        """Return which output contains which token, as two arrays of equal length.
 
-        Numbers come from `table`. Tokens without a number are left out; a `Numbering` adds a number
-        for each new token.
+        The first array contains indices of outputs, and the second array contains numbers of
+        tokens. A token that occurs several times in an output is listed once.
+
+        Args:
+            table: number of each token. Tokens that are not in the table are left out. If the table
+                is a `Numbering`, new tokens are added to the table instead.
         """
         tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
         codes_of_tokens = (
@@ -73,7 +78,7 @@ class Rows:
 
 
 class Numbering(dict[str, int]):
-    """Table that assigns a number to every token at its first lookup.
+    """Dictionary from tokens to numbers. The first lookup of a token gives it the next number.
 
     Example:
         >>> table = Numbering()
@@ -86,12 +91,14 @@ class Numbering(dict[str, int]):
 
 
 def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
-    """Yield the words of outputs in blocks; words are separated by white space.
+    """Split outputs into words at white space, and yield the words in blocks of outputs.
 
-    Bytes are read as Latin-1, one character per byte.
+    Each block is a slice of the outputs and their words. Bytes are read as Latin-1, one character
+    per byte.
 
     Args:
-        outputs: texts, shape `(size,)` or `(size, 1)`. Elements of other types are not texts.
+        outputs: the outputs, shape `(size,)` or `(size, 1)`. Elements other than strings and bytes
+            are not texts and have no words.
 
     Example:
         >>> [(part, rows)] = iterate_words(np.array(["to boston", "", None], dtype=object))
@@ -108,7 +115,7 @@ def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
 
 
 def texts_of(outputs: Array) -> list[str | None]:
-    """Return every output as a string, or None for an output that is not a text."""
+    """Return each output as a string. The entry is None for an output that is not a text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
     items = outputs.reshape(len(outputs)).tolist()
@@ -122,27 +129,29 @@ def _item_to_text(item: Any) -> str | None:
 
 
 _READER: Final = "words"
-"""Name of the function that makes rows of tokens, as it appears in a record."""
+"""Name of the rule that splits outputs into tokens, as it is stored with the score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TokenRatios(Merged, word="TokenRatios"):
-    """The sum of the weights of the different tokens of an output, and of the weight of its length.
+    """Score of a text: the weights of its distinct words (tokens), plus the weight of its length.
 
-    A token that the pilot never showed has weight 0, however often it occurs. A token that occurs
-    twice in an output counts once.
+    The length is the number of words. A word that occurs twice in a text counts once. A word that
+    is not in `tokens` has weight 0.
 
     Args:
-        tokens: tokens with a weight, the heaviest first.
-        values: weight that each token adds to the score, positive if it favours x.
-        starts: the length at which each run of lengths begins, increasing.
-        lengths: weights of lengths. The first is for an output that is not a text, or for a length
-            below the first start. Then follows one weight for each run.
-        reader: name of the rule that turns outputs into rows of tokens: "words".
+        tokens: the words that have a weight, the largest absolute weight first.
+        values: weight of each of these words. A positive weight favours the input x, and a negative
+            weight favours x'.
+        starts: least length of each interval of lengths, increasing.
+        lengths: weight for outputs that are not texts or are shorter than `starts[0]`, followed by
+            the weight of each interval of lengths.
+        reader: name of the rule that splits outputs into tokens: "words".
 
     Raises:
         TypeError: if `reader` is not a string.
-        ValueError: if `reader` is unknown, a token occurs twice, or the tables do not match.
+        ValueError: if `reader` is unknown, a token occurs twice, or the lengths of the arrays do
+            not match.
 
     Example:
         >>> score = TokenRatios(("boston", "fare"), [1.25, -0.5], [0], [0.0, 0.125])
@@ -161,7 +170,7 @@ class TokenRatios(Merged, word="TokenRatios"):
     cost = 5000
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the arrays read-only and check that their lengths match."""
         choice("reader", self.reader, (_READER,))
         object.__setattr__(self, "tokens", tuple(self.tokens))
         arrays.freeze_arrays(self)
@@ -176,7 +185,7 @@ class TokenRatios(Merged, word="TokenRatios"):
             raise invalid("lengths", requirement, self.lengths.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the score of each output, shape `(size,)`."""
         outputs = np.asarray(outputs)
         table = {token: number for number, token in enumerate(self.tokens)}
         scores = np.empty(len(outputs))
@@ -192,7 +201,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         named, most = [], _SHOWN_TOKEN_CHARACTERS
         for token, value in itertools.islice(
             zip(self.tokens, self.values, strict=True), _SHOWN_TOKENS
@@ -207,17 +216,14 @@ class TokenRatios(Merged, word="TokenRatios"):
 
 
 def ratios_of(sides: Sequence[Array]) -> TokenRatios:
-    """Fit the score on pilot outputs.
+    """Estimate the weights of words and lengths from pilot outputs, and return the score.
 
-    A token occurs in k of n outputs on x and in k' of n' outputs on x'. Its ratio is ln((k +
-    1/2)/(n + 1)) minus the same on x'. Ratios are shrunk by the share of noise in their spread (see
-    `shrink_log_ratios`). Neighbouring lengths that the pilot cannot distinguish form one run. On
-    eight synthetic rewriters with 256 and 1,024 pilot outputs per side this rule certified .98 of
-    the best bound of 25 rules. Unshrunk ratios reached .82 and .90; without the length it was .87
-    and .97; log odds gave the same.
+    A word occurs in k of n outputs on x and in k' of n' outputs on x'. Its weight is
+    ``ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1))``, shrunk towards 0 because a part of it is
+    noise. Neighbouring lengths get one weight if the pilot shows no difference between them.
 
     Args:
-        sides: pilot outputs on x and on x', shapes `(size, ...)`.
+        sides: pilot outputs on x and on x', each of shape `(size, ...)`.
     """
     table = Numbering()
     tables = [_count_tokens(side, table) for side in sides]
@@ -236,7 +242,12 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
 
 
 def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
-    """Count the outputs in which each token occurs; add new tokens; return the lengths too."""
+    """Count the outputs that contain each token. Return these counts and the lengths of outputs.
+
+    Args:
+        side: outputs on one input.
+        table: number of each token, a `Numbering`, to which new tokens are added.
+    """
     counts, sizes, rows_counted = np.zeros(0), [], 0
     for _, rows in iterate_words(side):
         _, codes = rows.number_tokens(table)
@@ -250,7 +261,13 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
 
 
 def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
-    """Return the starts of runs of lengths, and the ratios of non-texts and of each run."""
+    """Return the least length of each interval of lengths, and the weights.
+
+    The first weight is for outputs that are not texts. One weight for each interval follows.
+
+    Args:
+        sizes: lengths of the outputs on x and on x'. -1 stands for an output that is not a text.
+    """
     different = np.unique(np.concatenate(sizes))
     different = different[different != NO_ROW]
     if different.size > _MAX_SEPARATE_LENGTHS:
@@ -274,22 +291,25 @@ def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Words(ScoreAttack):
-    """Log ratios of the presence of words and of their number, summed.
+    """Attack on texts that are almost all different, by the words in them.
 
-    Rewritten texts are almost all different. A table of whole texts is then useless, but their
-    words repeat. A word occurs in k of n pilot outputs on x and in k' of n' on x'. Its ratio is
-    ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1)), shrunk towards 0 by the share of noise in the
-    spread of all ratios. The length, which is the number of words, has such ratios too, for runs of
-    lengths that the pilot distinguishes. Words and lengths that the pilot never showed add 0. The
-    sum would be the log-likelihood ratio if words occurred independently of each other. The bound
-    does not need this independence, because the audit counts the event on fresh draws.
+    Each word has a weight, which is estimated on the pilot (the first draws on the inputs x and
+    x'). A word occurs in k of n pilot outputs on x and in k' of n' pilot outputs on x'. Its weight
+    is ``ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1))``, shrunk towards 0 because a part of it is
+    noise. Each length (number of words) has a weight of this kind too. Neighbouring lengths share a
+    weight if the pilot shows no difference between them. Words that do not occur in the pilot have
+    weight 0.
 
-    Words are separated by white space and are not changed. Bytes are read as Latin-1. None and
-    other outputs that are not texts have no words and a separate length weight.
+    The score of a text is the sum of the weights of its distinct words and of its length. The score
+    would be the log-likelihood ratio if words occurred independently. The certified bound does not
+    need this independence, because the audit counts the event on fresh draws.
+
+    Texts are split into words at white space, and the words are not changed. Bytes are read as
+    Latin-1. Outputs that are not texts, such as None, have no words but have a weight.
 
     Source:
-        Maron (1961), Journal of the ACM 8, for the sum over words as if independent; Efron and
-        Morris (1973), Journal of the American Statistical Association 68, for the shrinkage.
+        Maron (1961), Journal of the ACM 8, on the sum over words as if they were independent. Efron
+        and Morris (1973), Journal of the American Statistical Association 68, on the shrinkage.
 
     Example:
         >>> import dpcore
@@ -307,28 +327,29 @@ class Words(ScoreAttack):
     parts = False
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the score that the pilot suggests.
+        """Return a tuple of the score that is fitted on the pilot outputs.
 
         Args:
-            outputs: pilot outputs on `x`, shape `(size,)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size',)`.
-            pair: the pair on which they were drawn (not used).
+            outputs: pilot outputs on x, shape `(size,)`.
+            outputs_prime: pilot outputs on x', shape `(size',)`.
+            pair: the two inputs x and x' (not used).
 
         Returns:
-            One score; empty if the first outputs hold no text.
+            One score. The tuple is empty if the first 4,096 outputs on x and on x' contain no text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         return (ratios_of(sides),) if _first_texts(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """Return the score, if a table of whole texts would be less informative.
+        """Return a tuple of the fitted score, if texts seldom repeat.
 
         Args:
-            outputs: pilot outputs on `x`, shape `(size,)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size',)`.
+            outputs: pilot outputs on x, shape `(size,)`.
+            outputs_prime: pilot outputs on x', shape `(size',)`.
 
         Returns:
-            One score. Empty if each text occurs 8 times on average, or if no token helps.
+            One score. The tuple is empty if each text occurs at least 8 times on average, because a
+            table of whole texts is then better. It is also empty if all weights are 0.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)
@@ -337,7 +358,7 @@ class Words(ScoreAttack):
 
 
 def _first_texts(sides: tuple[Array, ...]) -> list[str]:
-    """Return the texts among the first outputs of both sides."""
+    """Return the texts among the first 4,096 outputs on x and on x'."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []
     return [

@@ -1,7 +1,6 @@
-"""Arguments of `dpcore.audit`: the only list of their names, types and defaults.
+"""Arguments of `dpcore.audit`: their names, types and defaults.
 
-The function has this signature. For type checkers, the fixture `dp_audit` has it too. A request
-holds the same fields after checks.
+The signatures of `dpcore.audit` and of the pytest fixture `dp_audit` are made from this list.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _Parameters = ParamSpec("_Parameters")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Arguments of `dpcore.audit`, unchanged."""
+    """Arguments of `dpcore.audit`, as the caller gave them."""
 
     mechanism: Any
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None
@@ -63,7 +62,7 @@ class Arguments:
     progress: bool | None = None
 
     def check_words(self) -> None:
-        """Check the arguments that accept only a few words or values."""
+        """Check the arguments that accept only certain words, or True and False."""
         errors.choice("route", self.route, get_args(Route))
         errors.choice("bound", self.bound, tuple(BOUNDS))
         errors.choice("stop", self.stop, get_args(Stop))
@@ -72,10 +71,10 @@ class Arguments:
 
 
 def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> Arguments:
-    """Complete some arguments of `audit` with its defaults.
+    """Return all arguments of `dpcore.audit`: the given ones, and defaults for all others.
 
     Raises:
-        TypeError: if `audit` has no such argument.
+        TypeError: if `options` contains a name that is not an argument of `dpcore.audit`.
     """
     names = [argument.name for argument in fields(Arguments)]
     for name in options:
@@ -88,7 +87,10 @@ def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> 
 def with_signature_of(
     kind: Callable[_Parameters, Arguments],
 ) -> Callable[[Callable[[Arguments], Audit]], Callable[_Parameters, Audit]]:
-    """Make a function accept the fields of `Arguments` as separate arguments.
+    """Return a decorator that replaces the one argument of a function by many arguments.
+
+    The decorated function accepts each field of `kind` as an argument. It makes an object of `kind`
+    and passes this object to the original function.
 
     Args:
         kind: the class `Arguments`. Type checkers and `help` show its fields.

@@ -1,23 +1,24 @@
-"""Comparison of single outputs with rows of longer calls: both must have one distribution.
+"""Test that the outputs of a mechanism do not depend on the number of outputs per call.
 
-An audit counts rows of long calls. A user may request only one output. The user then sees the
-result of a call of size 1, or the first row of a call. The probe makes calls of both sizes. It
-compares the single outputs with the first, the middle and the last row of the longer calls. If all
-have one distribution, the two samples of a comparison are exchangeable, with or without ties.
+An audit draws many outputs (rows) in one call. A user of the mechanism may draw only one output per
+call. The audit is valid for this user only if the distribution of an output is the same in short
+and long calls. Therefore dpcore makes some calls of size 1 and some longer calls before the audit.
+It compares the outputs of the calls of size 1 with three samples: the first, the middle and the
+last rows of the longer calls.
 
-All tests of an audit together reject a single distribution with probability at most 1e-9
-(Bonferroni). The tests are:
+If the distributions are equal, all these tests of one audit reject with probability at most 1e-9 in
+total (Bonferroni). The tests are:
 
-- rank sums of the values and of their distances from the pooled median (Mann and Whitney, 1947,
-  Annals of Mathematical Statistics 18),
-- the share of the commonest value.
+- the rank sum of the values (Mann and Whitney, 1947, Annals of Mathematical Statistics 18);
+- the rank sum of their distances from the pooled median;
+- the share of the most frequent value.
 
-The p-values are computed from the normal distribution. Two samples of equal size have lighter
-tails. Below 1e-9 the exact permutation p-values were smaller for all shares of 20 to 64 outputs per
-sample, and for all patterns of ties that were tried.
+The p-values are computed from the normal distribution. The exact permutation distribution for two
+samples of equal size has lighter tails. Its p-values were smaller in all tried cases with a p-value
+below 1e-9 and 20 to 64 outputs per sample, with and without ties.
 
-The calls have separate random streams. Their order is drawn at random, because a mechanism may
-change from call to call.
+Every call has its own random stream. The order of the calls is drawn at random, because a mechanism
+may change from call to call.
 """
 
 from __future__ import annotations
@@ -40,35 +41,41 @@ from .randomness import Heard
 
 _MAX_CALLS: Final = 64
 _MIN_CALLS: Final = 24
-"""Least number of calls of each size per side. Fewer calls hardly reach a p-value below 1e-9."""
+"""Least number of calls of each size per input. Fewer calls hardly give a p-value below 1e-9."""
 _TRIALS_PER_CALL: Final = 64
 _MAX_ROWS: Final = 256
 _MIN_ROWS: Final = 16
 _TRIALS_PER_ROW: Final = 256
-"""Trials per row of a longer call, so that all rows together are a quarter of the trials."""
+"""Number of trials of the audit for each row of a longer call."""
 MAX_CALL_SECONDS: Final = 0.1
 _LEVEL: Final = 1e-9
 _TESTS_PER_COLUMN: Final = 9
-"""Three tests for each of three rows."""
+"""Number of tests for each column: three tests for each of the first, middle and last rows."""
 _MAX_COLUMNS: Final = 2**10
-"""Number of columns that are compared, evenly spread."""
+"""Largest number of columns that are compared. They are evenly spread over all columns."""
 _MIN_SLACK: Final = 1e-5
-"""Least tolerance for equal numbers: torch and BLAS change the last bits with the size."""
+"""Least relative tolerance for equal numbers. In torch and BLAS, the last bits depend on the number
+of rows."""
 _MAX_TEXT_CHARACTERS: Final = 2**12
 _MAX_NUMBERS_PER_TEXT: Final = 64
 _NUMBER_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _FORM_PATTERN: Final = re.compile(r" at 0x[0-9A-Fa-f]+|\bnp\.\w+|\barray\b|[\s()\[\],]+")
-"""Addresses of objects, and characters that rows of a call lose when they become an array."""
+"""Addresses of objects, and characters that may differ between a single output and a row."""
 
 _FIRST_CALL_NUMBER: Final = 2**22
-"""Number of the probe's first block for these calls."""
+"""Number of the first block that is used for these calls."""
 _ROW_NAMES: Final = ("first", "middle", "last")
 
 
 def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
-    """Return the number of calls of each size per side, and the rows of a longer call.
+    """Return the number of calls of each size per input, and the number of rows of a longer call.
 
-    The number of calls is 0 if too few calls are possible.
+    Args:
+        block: number of outputs that the audit draws in one call.
+        trials: number of trials of the audit, which limits the two numbers.
+
+    Returns:
+        The two numbers. The number of calls is 0 if fewer than 24 calls are possible.
     """
     calls = min(_MAX_CALLS, trials // (2 * _TRIALS_PER_CALL))
     rows = min(_MAX_ROWS, block, max(_MIN_ROWS, trials // _TRIALS_PER_ROW))
@@ -76,15 +83,16 @@ def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
 
 
 def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Compare single outputs with rows of longer calls.
+    """Test that calls of size 1 and longer calls give outputs of one distribution.
 
     Args:
-        draws: the mechanism's draws; their course shows how long calls take.
-        trials: number of trials of the audit; it limits the calls.
+        draws: the mechanism's draws, with the times of earlier calls.
+        trials: number of trials of the audit, which limits the number of calls.
 
     Returns:
-        Contradictions to a single distribution, and a note if there are too few trials, too slow
-        calls, or too many columns.
+        Two tuples. The first tuple has a sentence if the distributions differ. The second tuple has
+        a note if the test was left out, because there are too few trials or calls are slow. It also
+        has a note if the test read only a part of the columns.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
     if rows <= 1 or one_by_one(draws.mechanism):
@@ -116,7 +124,11 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
 
 
 def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
-    """Draw, per side, the single outputs and then the first, middle and last rows."""
+    """Return four samples for each input, one after the other in one array.
+
+    The samples are the outputs of calls of size 1, and the first, middle and last rows of calls
+    with `rows` rows. Each sample has `calls` outputs.
+    """
     parts: list[list[list[Array]]] = [[[], [], [], []] for _ in range(2)]
     # 2 in the place of the side names a stream that no call uses.
     orders = make_generator(draws.seed, PROBE, 2, _FIRST_CALL_NUMBER)
@@ -133,10 +145,10 @@ def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
 
 
 def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
-    """Return outputs as columns of numbers, and the tolerance for equal numbers in each column.
+    """Return outputs as columns of numbers, and each column's relative tolerance for equality.
 
-    A text, or the repr of an object, is divided into the numbers in it and the rest, which is a
-    category.
+    A text gives several columns: one for each number in the text, and one for the number of its
+    category. The category is the text without its numbers. An object is read as its repr.
     """
     columns = [column for table in split_by_kind(outputs) for column in table.T]
     # The constant column is for outputs without a column.
@@ -149,7 +161,12 @@ def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
 
 
 def _read_texts(column: Array) -> Iterator[Array]:
-    """Yield the category of each text, and the numbers at each place that all texts have."""
+    """Yield columns of numbers for a column of texts: first categories, then numbers in the texts.
+
+    The category of a text is the text without its numbers; equal categories get equal numbers. The
+    i-th column of numbers in the texts has the i-th number of each text. It exists if all texts
+    have at least i numbers.
+    """
     whole = (represent_value(value)[:_MAX_TEXT_CHARACTERS] for value in column.tolist())
     texts = [" ".join(_FORM_PATTERN.sub(" ", text).split()) for text in whole]
     yield np.unique([_NUMBER_PATTERN.sub("#", text) for text in texts], return_inverse=True)[1]
@@ -159,11 +176,11 @@ def _read_texts(column: Array) -> Iterator[Array]:
 
 
 def _find_p_value(values: Floats, slack: Floats) -> float:
-    """Return the smallest p-value of all tests on two samples of equal size.
+    """Return the smallest p-value of all tests that compare two samples of equal size.
 
     Args:
         values: the two samples, one after the other, shape `(2n, columns)`.
-        slack: relative tolerance for equal numbers, per column.
+        slack: relative tolerance for equal numbers, shape `(columns,)`.
     """
     begins, ends, values = _find_runs(values, slack)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -175,7 +192,12 @@ def _find_p_value(values: Floats, slack: Floats) -> float:
 
 
 def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
-    """Return, for each number, the first and last rank of equal numbers, and the smallest one."""
+    """Find the numbers that equal each number up to the tolerance.
+
+    Returns:
+        Three arrays of the shape of `values`. For each number, they describe the set of numbers
+        that equal it: the first rank, the last rank plus 1, and the smallest value.
+    """
     places = np.arange(len(values))[:, None]
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
@@ -190,7 +212,10 @@ def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
 
 
 def _sum_p_value(scores: Array) -> float:
-    """Return the smallest two-sided p-value, over columns, of the sum of the first half."""
+    """Return the smallest two-sided p-value, over all columns, of a permutation test.
+
+    The test statistic is the sum of the first half of a column.
+    """
     from scipy.special import erfc
 
     rows, centred = len(scores), scores - scores.mean(axis=0)
@@ -201,7 +226,11 @@ def _sum_p_value(scores: Array) -> float:
 
 
 def _describe_difference(p_values: dict[str, float]) -> tuple[str, ...]:
-    """Describe rows with another distribution than single outputs, if there are any."""
+    """Describe the rows whose distribution differs from that of single outputs, if it differs.
+
+    Args:
+        p_values: p-value for the first, the middle and the last rows, by name.
+    """
     differing = [name for name, p_value in p_values.items() if p_value < _LEVEL]
     if not differing:
         return ()

@@ -1,8 +1,15 @@
-"""Screen of the columns of wide outputs, from sums and bins that a stream of rows updates.
+"""Choice of the columns of wide outputs in which the inputs x and x' differ most.
 
-The rows themselves are not stored. The columns with the most different distributions on the two
-sides are chosen by their means, their spreads, their bins and the best half-line. The sums also
-give a discriminant of all columns.
+Wide outputs have too many columns (entries) to store all rows. Therefore rows are read one after
+the other, and sums, sums of squares and histograms of each column are updated. The columns are
+chosen by the differences between x and x' in four statistics:
+
+- the mean;
+- the variance;
+- the histogram;
+- the probability of the best half-line (column above or below a threshold).
+
+The sums also give a linear discriminant of all columns.
 """
 
 from __future__ import annotations
@@ -19,35 +26,39 @@ from ..attacks.classifier import LinearScore
 from ..records import Array, Floats, Ints
 
 _SLICE_COLUMNS: Final = 2**14
-"""Number of columns that are added up at once, so that their bins stay in the CPU cache."""
+"""Number of columns that are updated at once, so that their histograms stay in the CPU cache."""
 _BINS: Final = 16
 _CELLS: Final = _BINS + 3
-"""Number of cells of a column: its bins, then NaN, minus infinity and infinity."""
+"""Number of counts per column: one for each bin, then NaN, minus infinity and infinity."""
 _BINNED_SPREADS: Final = 5.0
-"""Standard deviations of the first rows that the bins cover. The outer bins are open."""
+"""Width of all bins together, in standard deviations of the first rows. The outer bins also count
+all numbers beyond them."""
 _HEAD_ROWS: Final = 16
-"""Largest number of rows per side for the layout of the bins."""
+"""Largest number of rows per input from which the bins are laid out."""
 _MAX_PARTIAL_ROWS: Final = 255
-"""Number of rows that counts of 8 bits can hold."""
+"""Largest number of rows that a count of 8 bits can hold."""
 _CHOSEN_PER_TEST: Final = 48
-"""Number of columns that each test chooses."""
+"""Number of columns that are chosen by each of the four statistics."""
 _LEADERS_PER_TEST: Final = 4
-"""Number of best columns per test that the attack also learns from separately, with less noise."""
+"""Number of best columns by each statistic that form a smaller group. The attack also learns from
+this group, which has less noise."""
 _MAX_DIRECTED_COLUMNS: Final = 64
-"""Number of columns chosen because the inputs differ most in them."""
+"""Number of columns that are chosen because the inputs differ most in them."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
-"""Standard errors subtracted from a log ratio, because the best of many is partly chance."""
+"""Number of standard errors that are subtracted from a log ratio, because the largest of many log
+ratios is partly chance."""
 _TINY: Final = 1e-300
 _LARGEST_SPREAD: Final = 1e290
-"""Squared shift of a column, divided by its variance, from which on sums may overflow."""
+"""Largest squared difference of means, divided by the variance. Sums may overflow above it."""
 
 
 class ColumnSums:
-    """Sums and bins of the columns of one side, added up row by row.
+    """Sums and histograms of the columns of outputs on one input, updated row by row.
 
     Args:
-        centre: values subtracted from each row before it is added, shape `(columns,)`.
-        widths: widths of the bins, shape `(columns,)`.
+        centre: numbers that are subtracted from each row before it is added, shape `(columns,)`.
+            They are also the centres of the histograms.
+        widths: width of a bin in each column, shape `(columns,)`.
     """
 
     def __init__(self, centre: Floats, widths: Floats) -> None:
@@ -58,7 +69,7 @@ class ColumnSums:
         self.steady: Ints = np.arange(centre.size)
 
     def add(self, rows: Array) -> None:
-        """Add rows, shape `(size, columns)`."""
+        """Update the sums and histograms with rows of shape `(size, columns)`."""
         for first in range(0, len(rows), _MAX_PARTIAL_ROWS):
             self._add_part(rows[first : first + _MAX_PARTIAL_ROWS])
         self.first = rows[0].copy() if self.first is None else self.first
@@ -78,7 +89,7 @@ class ColumnSums:
                 self.cells[:, part] += self._add_slice(rows, part)
 
     def _add_slice(self, rows: Array, part: slice) -> npt.NDArray[np.uint8]:
-        """Add some columns of the rows; return the numbers of rows in their cells."""
+        """Update the sums of some columns, and return the counts for their histograms."""
         centre, scale = self.centre[part], 1.0 / self.widths[part]
         counts = np.zeros((_CELLS, centre.size), np.uint8)
         moved, scaled = np.empty(centre.size), np.empty(centre.size)
@@ -95,7 +106,10 @@ class ColumnSums:
 
     @staticmethod
     def _place_in_bins(moved: Floats, scale: Floats, scaled: Floats) -> npt.NDArray[np.uint8]:
-        """Return the cell of each number; replace numbers that are not finite by 0."""
+        """Return the cell (bin, NaN or infinity) of each number in `moved`.
+
+        In `moved`, NaN and infinities are replaced by 0.
+        """
         np.multiply(moved, scale, out=scaled)
         scaled += 0.5 * _BINS - 0.5
         np.clip(scaled, 0.0, _BINS - 1.0, out=scaled)
@@ -106,7 +120,10 @@ class ColumnSums:
         return scaled.astype(np.uint8)
 
     def read_moments(self) -> tuple[Floats, Floats, Floats]:
-        """Return count, mean and variance of the finite numbers in each column."""
+        """Return the count, mean and variance of the finite numbers in each column.
+
+        The mean is the mean after `centre` was subtracted.
+        """
         counts = self.cells[:_BINS].sum(axis=0, dtype=np.float64)
         held = np.maximum(counts, 1.0)
         means = self.sums / held
@@ -117,10 +134,10 @@ class ColumnSums:
 
 
 def lay_out_bins(heads: Sequence[Array]) -> tuple[Floats, Floats]:
-    """Return the centre and the width of the bins of each column.
+    """Return the centre of the histogram and the width of a bin, for each column.
 
     Args:
-        heads: the first rows of both sides, shape `(size, columns)` each.
+        heads: the first rows on x and on x', each of shape `(size, columns)`.
     """
     columns = heads[0].shape[1]
     parts = [
@@ -146,7 +163,12 @@ def _lay_out_slice(heads: Sequence[Array]) -> tuple[Floats, Floats]:
 
 
 def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
-    """Return two measures of how much columns differ: by bins, and by the best half-line."""
+    """Return two measures of the difference between x and x', for some columns.
+
+    The first measure is a chi-squared statistic of the histograms. The second measure is the
+    absolute log ratio of the probabilities of the best half-line, minus four standard errors. A
+    half-line is the event that the column is above, or below, a threshold.
+    """
     cells = [side.cells[:, part].astype(np.float64) for side in sides]
     rows = [float(side.rows) for side in sides]
     pooled = cells[0] + cells[1]
@@ -172,7 +194,11 @@ def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
 
 
 def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
-    """Return four measures of how much each column differs: mean, spread, bins and half-lines."""
+    """Return four measures of the difference between x and x' for each column.
+
+    The measures compare the means, the variances, the histograms, and the probabilities of the best
+    half-line. Each measure has shape `(columns,)`, and a larger number means a larger difference.
+    """
     (size, mean, variance), (size_prime, mean_prime, variance_prime) = (
         side.read_moments() for side in sides
     )
@@ -192,16 +218,19 @@ def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
 def choose_columns(
     sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
 ) -> tuple[Ints, tuple[Ints, ...]]:
-    """Choose the columns with the most different distributions, and with the most different inputs.
+    """Choose the columns from which an attack learns.
+
+    These are the columns in which the distributions on x and x' differ most, and the columns in
+    which the inputs differ most.
 
     Args:
-        sides: sums on x and on x'.
-        ends: the inputs as one number per column, or None for other inputs.
+        sides: sums and histograms on x and on x'.
+        ends: the inputs x and x' with one number per column, or None if they have another form.
 
     Returns:
-        The numbers of the columns, increasing; and groups of them, by position, that the attack
-        also learns from separately: the best column of each test, and the best few columns of all
-        tests.
+        The indices of the chosen columns, increasing, and a tuple of groups of these columns. The
+        attack also learns from each group separately. A group is one of the best columns, or the
+        best few columns by all criteria. It is given by positions in the array of indices.
     """
     ranked = []
     for merits in rank_by_tests(sides):
@@ -222,11 +251,15 @@ def choose_columns(
 
 
 def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
-    """Return the diagonal discriminant of all columns that vary, if any mean differs.
+    """Return the linear discriminant of all columns as if they were independent.
+
+    The weight of a column is the difference between its means on x and x', divided by the sum of
+    its variances. Columns without variance are left out. The result is None if fewer than two
+    columns get a weight.
 
     Source:
-        Fisher (1936), Annals of Eugenics 7; Bickel and Levina (2004), Bernoulli 10, for independent
-        columns.
+        Fisher (1936), Annals of Eugenics 7, on the discriminant. Bickel and Levina (2004),
+        Bernoulli 10, on independent columns.
     """
     (_, mean, variance), (_, mean_prime, variance_prime) = (side.read_moments() for side in sides)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

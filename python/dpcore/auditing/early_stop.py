@@ -1,8 +1,9 @@
-"""Early stop: an audit that looks after every slice and ends as soon as the claim is refuted.
+"""Audit with early stop: it ends as soon as the claim is refuted.
 
-The event of each slice is learned from earlier slices. One test martingale covers all slices. With
-several workers, all slices up to the next choice of an event are drawn at once. They are then
-counted in order, and draws beyond the end are thrown away.
+The trials are counted in slices. After each slice, the audit tests whether the claim is refuted.
+The event of each slice is learned from earlier slices. One test martingale covers all slices, so
+repeated tests do not increase the error probability. With several workers, several slices are drawn
+at once. They are counted in order, and slices after the end of the audit are discarded.
 """
 
 from __future__ import annotations
@@ -47,37 +48,39 @@ from .request import BLOCK, Request
 from .wide_outputs import WideReading, is_wide, read_wide
 
 _SLICE_SHARE: Final = 0.25
-"""Ratio of a slice to all trials before it; a slice has at least one block."""
+"""Size of a slice divided by the number of trials before it. A slice has at least one block."""
 REFIT_RATIO: Final = 1.5
-"""Factor on the number of draws after which another event is chosen."""
+"""An event is chosen again when the number of draws has grown by this factor."""
 _MAX_HISTORY_ELEMENTS: Final = 2**25
-"""Most values per side that are kept of earlier slices for learning, and that are drawn ahead."""
+"""Largest number of values per input that are kept from earlier slices to learn events. It also
+limits the number of values that are drawn ahead."""
 _MAX_SLICE_ELEMENTS: Final = 2**22
-"""Most values per side of a slice of wide outputs, which has at least one block."""
+"""Largest number of values per input in a slice of wide outputs. A slice has at least one block."""
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges into which the block boundaries cut [start, stop)."""
+    """Yield the parts of the range [start, stop) that lie in one block each, as (first, end)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
 
 
 @dataclass
 class Sequence:
-    """Course of an audit with early stop.
+    """State of an audit with early stop.
 
     Args:
-        source: source of the draws.
-        request: the request. The claim is tested until the wealth is 1 / (1 - confidence). For a
-            claim that is a curve, the tangent that the first event chooses is tested.
+        source: object that makes the draws of the mechanism.
+        request: the checked arguments of the audit. The claim is refuted when the wealth of the
+            test martingale reaches 1 / (1 - confidence). If the claim is a curve, one of its
+            tangents (epsilon, delta) is tested. This tangent is chosen with the first event.
         attack: attack that learns the event of each slice.
-        pilot: number of draws per side from which the first event is learned.
-        tangent: counts of the first event in the pilot, with the numerator's side first; None
-            unless the claim is a curve.
-        done: number of trials in the slices so far.
-        martingale: bets on the slices so far.
+        pilot: number of draws per input from which the first event is learned.
+        tangent: pilot counts of the first event, from which the tangent was chosen. The input on
+            which the event is more frequent comes first. None if the claim is not a curve.
+        done: number of trials per input that are counted so far.
+        martingale: the test martingale after the slices so far.
         chosen: the latest event.
-        label: number of different events before the latest one.
+        label: number of times that the event has changed.
     """
 
     source: Source
@@ -100,31 +103,31 @@ class Sequence:
     facts: PilotFacts = field(default_factory=PilotFacts)
 
     def __post_init__(self) -> None:
-        """Begin the bets, if the claim to bet against is already known."""
+        """Begin the test martingale, if the tested claim is already known."""
         claim = self.request.claim
         if claim is not None and not isinstance(claim, Claim):
             self.martingale = Martingale(claim * self.request.pair.distance, self.request.delta)
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """Slices with their counts."""
+        """The slices counted so far, with their events and counts."""
         return tuple(piece for piece, _ in self._counted)
 
     @property
     def nan(self) -> tuple[int, int]:
-        """Numbers of NaN entries in the counted outputs, on both sides."""
+        """Number of NaN entries in the counted outputs on x, and on x'."""
         return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Contradictions to the independence of the rows."""
+        """Sentences that say why the counted outputs do not seem independent."""
         return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
     def run(self, keep: Callable[[], None] | None = None) -> bool:
         """Count slices until the claim is refuted or the trials are used up.
 
         Args:
-            keep: function that is called after every slice. None means none.
+            keep: function that is called after every slice, or None.
 
         Returns:
             True if Ctrl-C ended the count.
@@ -157,7 +160,12 @@ class Sequence:
         return self.martingale is not None and self.martingale.log_wealth >= goal
 
     def _draw_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
-        """Draw the next slice; with several workers, draw all slices until the next choice."""
+        """Draw the next slice, or with several workers all slices until the next event is chosen.
+
+        Returns:
+            For each slice, its first and end trial, counted from the start of the audit, and the
+            outputs on x and on x'.
+        """
         ends = [start + self.done]
         most = self._most_ahead
         workers = (
@@ -178,7 +186,7 @@ class Sequence:
 
     @property
     def _most_ahead(self) -> int:
-        """Number of trials per side that may be drawn ahead."""
+        """Largest number of trials per input that may be drawn before they are counted."""
         elements = _MAX_HISTORY_ELEMENTS if self._wide is None else _MAX_SLICE_ELEMENTS
         return elements // max(1, self.source.elements)
 
@@ -186,10 +194,10 @@ class Sequence:
         return self.pilot + done >= REFIT_RATIO * self._fitted_at
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state that another process needs to continue, as plain data.
+        """Return the state as plain data, from which another process can continue the audit.
 
         Raises:
-            ValueError: if JSON cannot hold the event.
+            ValueError: if the event cannot be stored as JSON.
         """
         chosen = self.chosen
         event = None if chosen is None else encode_value(chosen.event)
@@ -210,16 +218,19 @@ class Sequence:
         }
 
     def restore(self, state: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-        """Continue from a state of `to_dict`: draw earlier slices again, and compare their counts.
+        """Continue an audit that another process has begun.
+
+        The latest slices are drawn again, because events are learned from them. If the seed repeats
+        outputs, the counts of these slices are compared with the stored counts.
 
         Args:
-            state: result of `read_state`.
-            refuse: function that raises the error for a mechanism that did not begin the run, from
-                a text that shows the difference.
+            state: the stored state, as returned by `read_state`.
+            refuse: function that raises an error which says that the mechanism has changed. Its
+                argument is a text on the difference.
 
         Raises:
-            ValueError: if the slices have more trials than requested; if the seed repeats the
-                outputs, but a slice that is drawn again has different counts.
+            ValueError: if the slices have more trials than the request, or if the counts of a slice
+                differ from the stored counts.
         """
         pieces = state["slices"]
         self._counted = list(zip(pieces, state["nan"], strict=True))
@@ -242,7 +253,7 @@ class Sequence:
         self.done = done
 
     def _draw_again(self, refuse: Callable[[str], NoReturn]) -> None:
-        """Draw the latest slices again, as many as are needed for learning."""
+        """Draw the latest slices again, as many as are kept to learn the next event."""
         sizes = (piece.counts.n for piece in self.slices)
         ends = list(itertools.accumulate(sizes, initial=self.request.start))
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
@@ -260,7 +271,11 @@ class Sequence:
             self._keep(sides)
 
     def _test_tangent(self, tangent: Counts) -> None:
-        """Test the tangent (epsilon, delta) that the first event chose, with all slices."""
+        """Choose the tangent (epsilon, delta) of the claimed curve, and begin the test martingale.
+
+        Args:
+            tangent: pilot counts of the first event, from which the tangent is chosen.
+        """
         self.tangent, self.request = tangent, self.request.at_tangent(tangent)
         self.martingale = Martingale(self.request.tangent or 0.0, self.request.delta)
 
@@ -289,12 +304,15 @@ class Sequence:
 
     @property
     def _sought(self) -> Claim | None:
-        """The curve until its tangent is chosen, then None: later events test that tangent."""
+        """The claimed curve before its tangent is chosen, and None afterwards."""
         claim = self.request.claim
         return claim if isinstance(claim, Claim) and self.tangent is None else None
 
     def _choose(self, trials: int) -> None:
-        """Choose the event of the next slices, if enough draws were added since the last choice."""
+        """Choose an event for the next slices, if there are enough new draws.
+
+        The number of draws must be 1.5 times the number at the last choice of an event.
+        """
         if self.chosen is not None and not self._is_refit_due(self.done):
             return
         before = self.chosen
@@ -305,7 +323,10 @@ class Sequence:
         self.label += before is not None and not _is_same_event(before, self.chosen)
 
     def _fit_wide(self, reading: WideReading, trials: int) -> Choice:
-        """Choose the event for wide outputs, on the columns that the pilot's screen chose."""
+        """Choose the event for outputs of many columns.
+
+        The event depends on columns that were chosen on the pilot, or on all columns.
+        """
         scores = reading.make_scores(f"outputs of {self.source.name}")
         if not scores and not reading.whole:
             raise not_applicable(self.attack, reading.rest[0])
@@ -339,7 +360,12 @@ class Sequence:
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
     def _count(self, trials: tuple[int, int], sides: Sides) -> None:
-        """Count a slice and bet on its counts."""
+        """Count the event in a slice and update the test martingale.
+
+        Args:
+            trials: first and end trial of the slice.
+            sides: outputs on x and on x'.
+        """
         chosen, size = self.chosen, trials[1] - trials[0]
         assert chosen is not None
         assert self.martingale is not None
@@ -371,7 +397,13 @@ class Sequence:
         )
 
     def _look(self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int) -> None:
-        """Update the evidence on independence for each call, from its rows and the event's hits."""
+        """Update the statistics that show whether the rows of a call are independent.
+
+        Args:
+            sides: outputs on x and on x'.
+            answers: for each of these outputs, True if the output is in the event.
+            first: number of the first trial.
+        """
         evidence = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
         for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
@@ -412,11 +444,17 @@ _STATE: Final = {
 
 
 def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the result of `Sequence.to_dict`, for `Sequence.restore`.
+    """Read the state of an audit with early stop from plain data.
+
+    Args:
+        held: the data, as returned by `Sequence.to_dict`.
+
+    Returns:
+        The state, for `Sequence.restore`.
 
     Raises:
-        TypeError: if an entry is of the wrong kind.
-        ValueError: if an entry is missing or could not come from `to_dict`.
+        TypeError: if an entry is of the wrong type.
+        ValueError: if an entry is missing or is impossible.
     """
     state: dict[str, Any] = {}
     for name, hint in _STATE.items():

@@ -1,6 +1,7 @@
-"""Choice of the score and the threshold that an audit counts.
+"""Choice of the event that an audit counts: a score and a threshold on it.
 
-The choice is made on pilot draws, in rounds. Each round has more draws and fewer scores.
+The choice is made on pilot draws (the first draws of an audit), in rounds. Each round compares
+fewer scores on more draws.
 """
 
 from __future__ import annotations
@@ -58,48 +59,53 @@ _WIDE: Final = (
     "its range, is not seen"
 )
 _SCREENING_ELEMENTS: Final = 2**21
-"""Number of values per side on which all scores are compared; below, limits on the rows."""
+"""Number of values per input on which all scores are compared. The next constant limits the number
+of outputs."""
 _SCREENING_ROWS: Final = (2**15, 2**17)
 _MAX_SEMIFINALISTS: Final = 6
 _MAX_HALFWAY_ROWS: Final = 2**20
 _MAX_FINALISTS: Final = 2
 _EQUAL_MERIT_TOLERANCE: Final = 0.02
-"""Share of the best merit within which other scores are regarded as equally good."""
+"""Relative difference from the best expected bound up to which a score is about as good."""
 _SIMPLE_SCORE_COST: Final = 24
-"""Cost of a score of one entry or one part. The best of these scores reaches the last round."""
+"""Largest cost of a simple score (of one entry or one part). The best simple score reaches the last
+round."""
 _MIN_TAIL_ROWS: Final = 256
-"""Least number of pilot outputs per side for a search in tails."""
+"""Least number of pilot outputs per input for a search of thresholds in the tail."""
 _MIN_TAIL_SHARE: Final = 0.5
-"""Least ratio of the outputs in the search to the draws that chose the event. Counts of many more
-draws are more reliable than a fitted line."""
+"""Least number of outputs for the search in the tail, divided by the number of draws that chose the
+event. If many more draws were counted, the counts are more reliable than a fitted line."""
 _NEAR_MERIT_RATIO: Final = 0.9
-"""Least ratio of another score's merit to the chosen score's for a search in its tail."""
+"""Least expected bound of another score, divided by that of the chosen score, for a search in the
+tail of the other score."""
 _MAX_OTHER_TAILS: Final = 3
-"""Number of other scores with a search in their tails."""
+"""Largest number of other scores whose tails are searched."""
 _MIN_PROMISE_RATIO: Final = 1.05
-"""Least ratio of the bound predicted in another score's tail to the chosen event's bound."""
+"""Least predicted bound in the tail of another score, divided by the bound of the chosen event."""
 _MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
 _STATED_RATE_DRAWS: Final = 2**40
-"""Number of draws that represents an exactly known rate."""
+"""Number of draws that stands for an exactly known probability."""
 _MAX_STATED_DEVIATIONS: Final = 6.0
-"""Standard errors by which a stated rate may differ from the rate in the draws."""
+"""Number of standard errors by which a stated probability may differ from the observed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchScores:
-    """Work on one block of a pilot: it makes sketches of several scores.
+    """Function that summarizes the values of several scores on one block of pilot outputs.
+
+    The summary of a score is a `Sketch`: the number of its values in each bin, and extreme values.
 
     Args:
-        scores: functions from outputs to values.
-        frames: frame of each score.
+        scores: the scores, which are functions that return one number per output.
+        frames: the bins for each score.
     """
 
     scores: tuple[Score, ...]
     frames: tuple[Frame, ...]
 
     def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
-        """Return one sketch for each score."""
+        """Return one sketch (counts of the score's values in bins) for each score."""
         with remember_parts():
             return tuple(
                 Sketch.of(frame, scores_of(score, outputs))
@@ -108,21 +114,32 @@ class SketchScores:
 
     @staticmethod
     def join(parts: list[tuple[Sketch, ...]]) -> tuple[Sketch, ...]:
-        """Return the sums of the sketches of several blocks, one for each score."""
+        """Add up the sketches of several blocks, and return one sketch for each score."""
         return tuple(map(Sketch.total, zip(*parts, strict=True)))
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
-    """Draw the first outputs for the choice among scores, at most `most` per side."""
+    """Draw the first pilot outputs on x and on x', on which all scores are compared.
+
+    Args:
+        source: object that makes the draws of the mechanism.
+        selection: number of draws per input for the choice of the event.
+        most: largest number of outputs per input.
+    """
     return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
 
 
 def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
-    """Draw the outputs that are missing after an enlargement; keep the outputs drawn before.
+    """Return more first outputs, after the number of draws for the choice has grown.
 
-    The drawing continues at the next block, because within a block the generator would have to make
-    the first outputs again. It continues only if all outputs are kept; otherwise all are drawn
-    again.
+    The outputs drawn earlier are kept, and new outputs are drawn from the next block on. If not all
+    outputs for the choice can be kept, all first outputs are drawn again.
+
+    Args:
+        source: object that makes the draws of the mechanism.
+        drawn: the outputs on x and on x' that were drawn earlier.
+        selection: new number of draws per input for the choice of the event.
+        most: largest number of outputs per input.
     """
     rows, held = _count_first_rows(source, selection, most), len(drawn[0])
     if rows == held:
@@ -150,19 +167,18 @@ def select_event(
     *,
     in_tail: bool = False,
 ) -> Choice:
-    """Choose the best event of the best score, in rounds.
+    """Choose the event that is expected to certify the largest bound, in rounds.
 
-    Each round uses more of the draws, for fewer scores. A small difference between two good scores,
-    or a rare event, does not show on the few draws of the first round. Therefore the remaining
-    scores are compared on more draws.
+    All scores are compared on the first outputs. The best scores are then compared on more draws,
+    because few draws do not show rare events or small differences between good scores.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         scores: the scores, at least one.
-        first_look: the first outputs (see `draw_first_outputs`).
-        selection: number of draws per side for the choice.
-        goal: number of trials and level to be certified.
-        in_tail: True to look for a threshold in the tail too (see `Choice.farther`).
+        first_look: the first outputs on x and on x', from `draw_first_outputs`.
+        selection: number of draws per input for the choice.
+        goal: number of counted trials, and delta and confidence of the bound.
+        in_tail: True to search for a better threshold in the tail too, by lines fitted to the tail.
     """
     screened = len(first_look[0])
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
@@ -197,7 +213,7 @@ def select_event(
 def _judge_scores(
     source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
 ) -> list[Choice]:
-    """Choose the best event of each score on the first `size` draws."""
+    """Choose the best threshold of each score on the first `size` draws per input."""
     frames, marked = [], []
     for score in scores:
         sides = scores_of(score, first_look[0]), scores_of(score, first_look[1])
@@ -216,7 +232,7 @@ def _judge_scores(
 
 
 def _choose_cheapest(choices: list[Choice]) -> Choice:
-    """Choose the cheapest score among those about as good as the best score."""
+    """Choose the cheapest score whose expected bound is within 2 % of the best one."""
     most = max(map(merit_of, choices))
     good = [
         choice for choice in choices if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)
@@ -225,13 +241,18 @@ def _choose_cheapest(choices: list[Choice]) -> Choice:
 
 
 def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
-    """Find a threshold of the same event in the tail, where fitted lines predict a larger bound.
+    """Find a threshold further out in the tail of a score that predicts a larger bound.
+
+    The prediction uses straight lines that are fitted to the tail.
 
     Args:
         choice: the best threshold by the counts of the pilot.
-        values: values of its score on x and on x', on which the score was not fitted.
+        values: values of the score on x and on x'. The score was not fitted on these outputs.
         grain: possible change of these values by rounding.
-        goal: number of trials and level to be certified.
+        goal: number of counted trials, and delta and confidence of the bound.
+
+    Returns:
+        The choice with the new threshold, or None if no threshold predicts a larger bound.
     """
     sign = 1 if choice.event.side == "above" else -1
     sides = sorted_values(sign * values[0]), sorted_values(sign * values[1])
@@ -256,13 +277,19 @@ def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Ch
 
 
 def _count_merit(choice: Choice, goal: Goal) -> float:
-    """Return the bound that an event is expected to certify at the rates of the pilot's counts."""
+    """Return the bound that an event is expected to certify, from its frequencies in the pilot."""
     own = numerator_first(choice.counts, choice.direction)
     return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
 
 
 def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
-    """Return the bounds that events with known rates are expected to certify."""
+    """Return the bounds that events with known probabilities are expected to certify.
+
+    Args:
+        goal: number of counted trials, and delta and confidence of the bound.
+        rate: probabilities of the events on the input with the larger probability.
+        rate_prime: probabilities of the events on the other input.
+    """
     draws = float(_STATED_RATE_DRAWS)
     return goal.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
 
@@ -270,12 +297,18 @@ def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
 def choose_crossed(
     attack: ScoreAttack, wholes: Sequence[Sequence[Array]], goal: Goal
 ) -> Choice | None:
-    """Choose a threshold on a score of the whole pilot, with values from cross-fitting.
+    """Choose a threshold on a score that is fitted on the whole pilot, by cross-fitting.
+
+    Cross-fitting gives each output the value of a score that was fitted on other outputs. The
+    threshold is chosen on these values.
 
     Args:
-        attack: attack that may make such a score.
-        wholes: parts of the pilot outputs on x, and of the pilot outputs on x'.
-        goal: number of trials and level to be certified.
+        attack: the attack that fits the score.
+        wholes: the pilot outputs on x and on x', each as a sequence of parts.
+        goal: number of counted trials, and delta and confidence of the bound.
+
+    Returns:
+        The choice, or None if the attack does not use cross-fitting.
     """
     crossed = attack.cross_score(wholes[0], wholes[1])
     if crossed is None:
@@ -292,10 +325,13 @@ def _choose_farther(
     """Choose a threshold in the tail of a good score, if it predicts a clearly larger bound.
 
     Args:
-        chosen: the best choice by counts.
-        ranked: all choices, best first.
-        sides: pilot outputs on x and on x', on which no score was fitted.
-        goal: number of trials and level to be certified.
+        chosen: the best event by the counts of the pilot.
+        ranked: the best event of each score, the best one first.
+        sides: pilot outputs on x and on x'. No score was fitted on these outputs.
+        goal: number of counted trials, and delta and confidence of the bound.
+
+    Returns:
+        The choice, or None if no threshold in the tail predicts a clearly larger bound.
     """
     rows = max(_MIN_TAIL_ROWS, _MIN_TAIL_SHARE * chosen.counts.n)
     if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < rows:
@@ -316,16 +352,19 @@ def _choose_farther(
 def select_wide_event(
     source: Source, scores: tuple[Any, ...], reading: WideReading, goal: Goal
 ) -> tuple[Choice, WholeScore | None]:
-    """Choose the best event for wide outputs, on the chosen columns or on all columns.
+    """Choose the best event for outputs of many columns.
+
+    The scores read some chosen columns, or all columns.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         scores: scores of the chosen columns.
-        reading: the pilot, as far as it is kept. There is at least one score in total.
-        goal: number of trials and level to be certified.
+        reading: the part of the pilot that is kept, with the scores of all columns. `scores` and
+            `reading` together must have at least one score.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The choice and, if its score is a score of whole outputs, that score; else None. Any other
+        The choice, and its score if this score reads all columns. The second entry is None if the
         score reads the chosen columns.
     """
     options: list[tuple[Choice, WholeScore | None]] = []
@@ -345,13 +384,15 @@ def remarks_on(
     signs: Sequence[Choice] = (),
     exact_up_to: float = math.inf,
 ) -> tuple[str, ...]:
-    """Return remarks on the choices, the best of which will be counted.
+    """Return sentences for the report that explain why no event is expected to certify a bound.
+
+    The tuple is empty if an event is expected to certify a bound above 0.
 
     Args:
-        choices: the choices.
+        choices: the best event of each score.
         outputs: pilot outputs on x, shape `(size, ...)`.
-        signs: choices for the scores of the signs of zeros. Defaults to none.
-        exact_up_to: magnitude up to which outputs in float64 are exact. Defaults to no limit.
+        signs: the best events of scores of the sign of zero. Defaults to an empty tuple.
+        exact_up_to: size up to which outputs are exact as float64. Defaults to no limit.
     """
     if max(choice.merit for choice in choices) > 0.0:
         return ()
@@ -364,20 +405,20 @@ def remarks_on(
 
 
 def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
-    """Choose the best threshold on a log ratio that a mechanism states.
+    """Choose the best threshold on a log-likelihood ratio l that the mechanism itself states.
 
-    ``P(l >= t on x') = E[exp(-l); l >= t on x]``. So if the ratio is right, draws on one side show
-    the probability of an event on the other side, even if it never happens there. The pilot tests
-    the ratio. If the stated ratio is too optimistic, the count does not certify the expected bound,
-    so the audit remains valid.
+    If the stated ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws on
+    x show the probability of an event on x', even if the event never occurs on x'. The pilot tests
+    whether the stated ratio is right. If the ratio is wrong and the test does not find this, the
+    certified bound is smaller than expected. The bound is still valid.
 
     Args:
         score: the log-likelihood ratio of x over x'.
-        values: its values for pilot outputs on x and on x'.
-        goal: number of trials and level to be certified.
+        values: values of the score for pilot outputs on x and on x'.
+        goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The choice, or None if the draws contradict the ratio, or if no bound is expected.
+        The choice, or None if the draws contradict the stated ratio, or if no bound is expected.
     """
     ratios, ratios_prime = values
     choices = [
@@ -390,7 +431,15 @@ def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
 def _choose_stated_threshold(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
-    """Choose the best threshold in one direction, on log ratios of its numerator's side."""
+    """Choose the best threshold in one direction.
+
+    Args:
+        score: the log-likelihood ratio of x over x'.
+        direction: the input on which the event is more frequent, "x" or "x_prime".
+        own: log-likelihood ratios of this input over the other one, for outputs on this input.
+        other: the same ratios, for outputs on the other input.
+        goal: number of counted trials, and delta and confidence of the bound.
+    """
     from scipy.special import pdtrik
 
     ranked = np.sort(own[own >= 0.0])[::-1]
@@ -424,7 +473,13 @@ def _choose_stated_threshold(
 
 @np.errstate(over="ignore", invalid="ignore")
 def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
-    """Make thresholds between the values of a score on some outputs."""
+    """Return possible thresholds of a score, which lie between its values on the given outputs.
+
+    Args:
+        score: the score.
+        outputs: outputs on x and on x'.
+        values: values of the score on these outputs.
+    """
     grains = part_grains(score, *outputs) or column_grains(*outputs)
     grain = score_grain(score, grains, *values)
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)

@@ -1,7 +1,8 @@
-"""Forecast of an audit's time from its first calls, and the number of trials for a budget.
+"""Forecast of the time of an audit, and the number of trials that fit a given time.
 
-A call takes a fixed time (to start a process, or to wait for a network or a device) and a time per
-output. Calls of two sizes separate these two times.
+The time of a call of the mechanism is a fixed time plus a time per output. The fixed time is, for
+example, the time to start a process or to wait for a network. The two times are estimated from
+calls of different sizes.
 """
 
 from __future__ import annotations
@@ -30,57 +31,63 @@ from .randomness import compare_outputs
 from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01
-"""Least time per output for which a forecast is shown in any case."""
+"""Time per output from which on a forecast is always shown."""
 _FAST_OUTPUT_SECONDS: Final = 0.001
-"""Time per output up to which no forecast is shown, because it is not timed exactly."""
+"""Time per output below which no forecast is shown, because it is not measured exactly."""
 _MAX_ADVISED_SECONDS: Final = 600.0
-"""Longest time of a proposed smaller number of trials, which is a power of ten."""
+"""Longest time of an audit with the proposed smaller number of trials."""
 _PROBE_CALLS: Final = 18
 _PROBE_OUTPUTS: Final = (24, 512)
-"""Numbers of calls and (least, largest) of outputs between the timed calls and the first pilot."""
+"""Number of calls between the timed calls and the pilot, and least and largest number of outputs in
+these calls."""
 _FIRST_TIMED_ROWS: Final = 16
 _TIMED_ROWS_GROWTH: Final = 8
 _MIN_TIMED_SECONDS: Final = 0.02
-"""Least time for the outputs of the last timed call, if a budget depends on it."""
+"""Least time of the outputs in the last timed call, if the user gives a time for the audit."""
 _FIRST_FITTED_ROWS: Final = 32
 _MAX_FITTED_ROWS: Final = 2**17
 _MAX_COUNTED_ROWS: Final = 2**22
-"""Smallest and largest numbers of draws per side of pilots with a timed choice."""
+"""Limits on the number of draws per input of timed choices (the first two constants), and of timed
+counts (the last constant)."""
 _MIN_FIT_GROWTH: Final = 2
-"""Least factor by which the time of a choice grows if the draws grow eightfold."""
+"""Least factor by which the time of a choice is assumed to grow if it has eight times the draws."""
 _MAX_CHOICE_SHARE: Final = 0.2
-"""Share of a budget that one timed choice may take."""
+"""Share of the given time that one timed choice of an event may take."""
 _MAX_TIMED_SHARE: Final = 0.05
-"""Share of a budget that a timed call after the first call may take."""
+"""Share of the given time that a timed call may take, except the first call."""
 _TIMED_BLOCK_NUMBER: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Forecast of an audit's time from a few calls. It is printed, but not recorded.
+    """Forecast of the time of an audit, from the times of a few calls.
+
+    The forecast is printed, but it is not a part of the result of the audit.
 
     Args:
-        fixed: time of a call in seconds, without the time of its outputs.
-        each: time of one output in seconds, in the fastest case.
+        fixed: fixed time of a call in seconds, without the time of its outputs.
+        each: time of one output in seconds, added to the fixed time of the call.
         calls: number of timed calls.
-        search: function from the number of trials to the rounds that choose the pair: the number of
-            pairs, and the draws per side for each pair.
-        limit: time in seconds that a search may take, or None. Its first pilot is always finished.
-        pilot: function from the number of trials to the draws per side for choosing the event.
-        trials: number of counted draws per side.
-        early: True if the count may end early.
-        most: function from the number of trials to the largest certifiable bound, or None if it is
-            not known.
-        claim: the tested claim, or None.
-        threads: number of workers.
+        search: function that returns the rounds in which the pair of inputs is chosen, for a number
+            of trials. Each round is the number of pairs and the number of draws per input and pair.
+        limit: largest time in seconds for the choice of the pair, or None. The first pilot of this
+            choice is always finished.
+        pilot: function that returns the number of draws per input on which the event is chosen, for
+            a number of trials.
+        trials: number of counted draws per input.
+        early: True if the audit may end before all trials are counted.
+        most: function that returns the largest bound that a number of trials can certify. None if
+            this bound is not known.
+        claim: the claimed epsilon, or None.
+        threads: number of workers (threads or processes).
         block: number of trials in a block.
-        calls_of: function from a number of outputs of a block to the number of calls per side.
-        one_by_one: True if each output has its own call.
-        shared: True if threads may share these calls.
-        fit: time in seconds to choose an event, and time for each of its pilot draws on both sides,
-            without the time of the draws.
-        counted: time in seconds for one output that is drawn and counted, or None if it was not
-            timed.
+        calls_of: function that returns the number of calls per input, for a number of outputs in a
+            block.
+        one_by_one: True if each call makes one output.
+        shared: True if several threads may call the mechanism.
+        fit: two times in seconds for the choice of an event: a fixed time, and a time per pilot
+            draw. The time to make the draws is not included.
+        counted: time in seconds to draw and count one output, or None if it was not measured.
     """
 
     fixed: float
@@ -103,14 +110,15 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Time of one output in seconds, in calls of the length used for the count."""
+        """Time of one output in seconds, including its share of the fixed time of a call."""
         rows = min(self.trials, self.block)
         return self.each + self.calls_of(rows) * self.fixed / rows
 
     def __str__(self) -> str:
-        """Return lines for a terminal; empty if an output takes less than 1 ms.
+        """Return the forecast as text for a terminal.
 
-        They are also empty if an output takes less than 10 ms and the audit less than 30 s.
+        The text is empty if an output takes less than 1 ms. It is also empty if an output takes
+        less than 10 ms and the whole audit takes less than 30 s.
         """
         if self.seconds < _FAST_OUTPUT_SECONDS or (
             self.seconds < _SLOW_OUTPUT_SECONDS and self._takes(self.trials) < LONG_SECONDS
@@ -137,15 +145,17 @@ class Forecast:
         return "\n  ".join(lines)
 
     def fit_trials(self, seconds: float, spent: float, most: int) -> int:
-        """Return the largest number of trials that fit, in whole blocks if a block fits.
+        """Return the largest number of trials for which the audit takes at most the given time.
+
+        If the audit of a whole block fits, the number is a multiple of the block.
 
         Args:
-            seconds: time for the whole audit in seconds.
-            spent: part of this time that has already passed.
+            seconds: time of the whole audit in seconds.
+            spent: time in seconds that has already passed.
             most: largest number of trials.
 
         Raises:
-            ValueError: if fewer than 100 trials fit, or more than `most`.
+            ValueError: if fewer than 100 trials fit, or if `most` or more trials fit.
         """
 
         def total(trials: int) -> float:
@@ -182,7 +192,7 @@ class Forecast:
         return search + self._time_pilot(self.pilot(trials)) + self._time_refits(trials) + count
 
     def _time_refits(self, trials: int) -> float:
-        """Compute the time of the later choices in an audit with early stop."""
+        """Compute the time to choose events after the first event, in an audit with early stop."""
         if not self.early:
             return 0.0
         choices = math.log1p(trials / self.pilot(trials)) / math.log(REFIT_RATIO)
@@ -191,12 +201,12 @@ class Forecast:
         return choices * self.fit[0] + each * trials
 
     def _time_pilot(self, size: int) -> float:
-        """Compute the time of a pilot: one half fits scores, the other half chooses."""
+        """Compute the time of a pilot of `size` draws per input, with the choice of an event."""
         draws = self._time_draws(size // 2) + self._time_draws(size - size // 2)
         return draws + self.fit[0] + self.fit[1] * size
 
     def _time_draws(self, size: int, each: float | None = None) -> float:
-        """Compute the time of some draws per side, in blocks that the workers share."""
+        """Compute the time to make `size` draws per input, if the workers share the blocks."""
         each = self.each if each is None else each
         turns = -(-size // (self.block * self.threads))
         rows = min(size, self.block)
@@ -235,9 +245,15 @@ class Forecast:
 
 
 def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> UnsettledRequest:
-    """Time some calls, print the forecast, and return the request with a budget's trials.
+    """Measure some calls, print the forecast, and choose the number of trials for a given time.
 
-    The request's randomness is "own" if a repeated call showed that no seed repeats the outputs.
+    Args:
+        request: the request of the audit.
+        say: function that prints the forecast.
+
+    Returns:
+        The request. If it has a time budget, it now has the number of trials. Its `randomness` is
+        "own" if a call with the same generators gave different outputs.
     """
     request = _time_calls(request)
     forecast = _make_forecast(request)
@@ -253,10 +269,10 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
 
 
 def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
-    """Add the time of the choice of an event, and of its count, to a forecast.
+    """Measure the time to choose an event and to count it, and add these times to a forecast.
 
-    An event is chosen on pilots of increasing size. Each choice may take a fifth of the budget, and
-    only its time is kept.
+    An event is chosen on pilots of increasing size. Each choice may take a fifth of `budget`, in
+    seconds. The chosen events are not used.
     """
     course, source = request.course, request.make_source(request.probe_pair)
     limit = _MAX_CHOICE_SHARE * budget
@@ -332,9 +348,9 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
 
 
 def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
-    """Time calls of increasing size, until the outputs take as long as the rest of a call.
+    """Measure larger and larger calls, until the outputs take longer than a call's fixed time.
 
-    Without a budget, only slow calls are timed, and other calls have no forecast.
+    Without a given time for the audit, calls are measured only if an output takes 1 ms or more.
     """
     course, budget, times = request.course, request.budget, request.attack.times
     native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
@@ -363,7 +379,7 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
 
 
 def _time_block(request: UnsettledRequest, source: Source, rows: int) -> Shard:
-    """Time a block of some rows on both sides, and return the drawn shard."""
+    """Draw `rows` outputs on x and on x', record the time, and return the outputs."""
     work: Any = keep_outputs
     attack: Any = request.attack
     if source.draws.native and attack.by_ballot:

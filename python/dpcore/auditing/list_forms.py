@@ -1,7 +1,9 @@
-"""Lists and arrays of the same numbers: results and errors of a mechanism for each form.
+"""Test whether a mechanism treats a list and an array of the same numbers alike.
 
-A function of one output is called with the given list, and a mechanism `(x, size, rng)` is called
-with an array. The probe calls each once per side with the other form, with an equal generator.
+The user gives an input as a list of numbers. A function that makes one output gets this list. A
+mechanism `(x, size, rng)` gets an array of the numbers instead. Before the audit, dpcore calls the
+mechanism once per input with the list and once with an array, with equal random generators. A
+difference between the outputs causes a note.
 """
 
 from __future__ import annotations
@@ -21,13 +23,16 @@ from ..sampling.sources import Course
 from ..streams import PROBE
 
 _FORMS_STREAM: Final = 2
-"""Last number in the names of the random streams for these calls."""
+"""Last number in the keys of the random streams for these calls."""
 _ROUNDING: Final = 1e-5
-"""Relative difference that another order of additions may cause."""
+"""Largest relative difference that counts as rounding."""
 
 
 class _Forms(NamedTuple):
-    """Input of numbers in the form that the mechanism is called with, and in the other form."""
+    """One input in two forms, such as a list and an array of the same numbers.
+
+    `passed` is the form that the audit passes to the mechanism, and `other` is the other form.
+    """
 
     mechanism: Any
     seed: int
@@ -37,7 +42,7 @@ class _Forms(NamedTuple):
     other: Any
 
     def answer(self, x: Any) -> Any:
-        """Return one output for a copy of the input, because the call may change the input."""
+        """Return one output of the mechanism for the input x. A list is copied before the call."""
         rng = make_generator(self.seed, PROBE, self.side, 0, _FORMS_STREAM)
         self.course.drew(1)
         return self.mechanism(list(x) if type(x) is list else x, 1, rng)
@@ -52,7 +57,11 @@ class _Forms(NamedTuple):
 
 @contextmanager
 def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[None]:
-    """Add a note to an error that occurs for a list but not for a float64 array."""
+    """Add a note to an error in the `with` block, if a float64 array avoids the error.
+
+    The note is added if the mechanism fails for the input as it is passed, but works for an array
+    of the same numbers.
+    """
     try:
         yield
     except Exception as error:
@@ -72,7 +81,7 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
 
 
 def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
-    """Return a note if the same numbers in two forms give different outputs."""
+    """Return a note if a list and an array of the same numbers give different outputs."""
     for forms in _iterate_forms(mechanism, pair, seed, course):
         try:
             answer, other = (forms.answer(x) for x in (forms.passed, forms.other))
@@ -91,10 +100,10 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) ->
 
 
 def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
-    """Yield both forms of each input that is a list or tuple of numbers.
+    """Yield the two forms of each input that the user gave as a list or tuple of numbers.
 
-    Native noises, commands and adapters read both forms in the same way. Functions with their own
-    randomness are left out, because their outputs depend on more than the form.
+    Native noises, commands and adapters are left out, because they treat the two forms alike.
+    Functions with their own randomness are left out too, because their outputs differ in any case.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
     if is_native(mechanism) or (mechanism_attribute(mechanism, "takes_lists") and not is_function):
@@ -119,7 +128,7 @@ def _name_form(x: Any) -> str:
 
 
 def _are_alike(answer: Any, other: Any) -> bool:
-    """Return True for numbers that differ only by rounding, or for equal objects."""
+    """Return True if two outputs are numbers that differ by rounding at most, or equal objects."""
     first, second = (np.asarray(value) for value in (answer, other))
     if first.dtype.kind in "buifc" and second.dtype.kind in "buifc":
         same = first.shape == second.shape

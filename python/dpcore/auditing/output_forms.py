@@ -1,7 +1,8 @@
-"""Form of the outputs of a mechanism: shape, fields, names of columns, and type.
+"""Form of the outputs of a mechanism: their shape, field names, column names, and type.
 
-A fact that a call states once for all its rows, such as the names of columns, must not depend on
-the input. A type that depends on the input causes a note.
+The audit counts rows. Some properties belong to a whole call and not to a row, such as the column
+names of a data frame. If one of these properties depends on the input, dpcore raises a ValueError.
+If the type of the outputs (such as float64) depends on the input, the report has a note.
 """
 
 from __future__ import annotations
@@ -28,43 +29,53 @@ from ..streams import PROBE
 
 _PROBE_ROWS: Final = 2
 _PROBE_ROWS_OF_LISTS: Final = 64
-"""Outputs in a call that shows their shape; more for lists, because their lengths may differ."""
+"""Number of outputs in a call that shows their shape. For lists the number is larger, because the
+lengths of lists may differ."""
 _TRIALS_PER_PROBE_CALL: Final = 64
-"""Trials per call and side for a function of one output, which may be slow. If two lengths do not
-show in these calls, outputs become objects later."""
+"""Number of trials of the audit for each of these calls per input, for a function of one output,
+which may be slow. If different lengths occur only later, outputs become objects at that time."""
 
 _MAX_FACT_CALLS: Final = 20
-"""Short calls per side that must repeat the facts of the first calls before these are ascribed to
-the input. If a fact is random, all calls repeat it in at most one audit of 2^40."""
+"""Number of short calls per input that must repeat the properties of the first calls. Only then
+the input is regarded as their cause. If a property is random, all calls repeat it in at most one of
+2^40 audits."""
 
 _MAX_FACT_CHARACTERS: Final = 80
-"""Number of characters of a fact that a message shows."""
+"""Number of characters of a property that a message shows."""
 
 _NUMBER_KINDS = "biufc"
-"""Kinds of numbers; each kind can hold the kinds before it."""
+"""Kinds of numbers in numpy. Each kind can represent the kinds to its left."""
 _TIMES: Final = (np.datetime64, np.timedelta64)
 TYPE_CHECK_CALLS: Final = 20
-"""Short calls per side that must show the types that the pilot showed. If a type is random, all
-calls show it in at most one audit of 2^40."""
+"""Number of short calls per input that must show the same types as the pilot. If a type is random,
+all calls show it in at most one of 2^40 audits."""
 
 
 def form_of(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
-    """Determine the shape of one output, the names of its fields, and the names of its columns.
+    """Find the shape of one output, the names of its fields, and the names of its columns.
 
-    The shape is () for Python objects, such as lists of varying length.
+    The function makes a few calls of the mechanism.
 
     Args:
         mechanism: the mechanism.
         pair: the two inputs.
         seed: seed of all generators.
-        course: record of every call.
-        trials: number of trials of the audit; it limits the calls of a function of one output.
+        course: record in which the calls are counted and timed.
+        trials: number of trials of the audit. It limits the number of calls of a function that
+            makes one output per call.
+
+    Returns:
+        The shape, the field names and the column names. The shape is () for Python objects, such as
+        lists of varying length.
 
     Raises:
-        ValueError: if a fact that is stated once per call distinguishes the two inputs, see
-            `call_facts`; if outputs contain themselves.
+        ValueError: for one of these reasons:
+
+            - a property of whole calls, such as the column names of a data frame, is different on
+              the two inputs;
+            - an output contains itself.
     """
 
     def make_rng(side: int, number: int) -> np.random.Generator:
@@ -109,7 +120,14 @@ def _read_form(
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
-    """Raise an error if a fact that a call states once, for all its rows, shows the input."""
+    """Raise a ValueError if a property of whole calls depends on the input.
+
+    Args:
+        name: name of the outputs in the error message.
+        facts: properties of a first call on x, such as the column names, by name.
+        ask: function that calls the mechanism on x (0) or x' (1), with the stream of a given
+            number.
+    """
     both = facts, answers.call_facts(ask(1, 0))
     facts_prime = both[1]
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
@@ -134,7 +152,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
 
 
 def _format_differences(mine: Any, others: Any) -> str:
-    """Format the part of one side's fact that is missing in the other's, shortened if long."""
+    """Format the items of `mine` that are not in `others`. A long text is shortened."""
     if not isinstance(mine, tuple):
         return str(mine)
     if all(isinstance(value, int) for value in mine):
@@ -145,21 +163,22 @@ def _format_differences(mine: Any, others: Any) -> str:
 
 
 def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
-    """Return a note if the outputs on x have another type than the outputs on x'.
+    """Return a note if the outputs on x and on x' have different types, such as int64 and float64.
 
-    1 and 1.0 are equal, and an audit counts them as one value, but a reader can see the type. The
-    note certifies no bound, because a call shows only one type, whatever its number of rows.
+    The numbers 1 and 1.0 are equal, and an audit counts them as one value. A person who sees the
+    output may also see its type. This cannot be counted, because all rows of a call have one type.
+    Therefore the note does not change the certified bound.
 
-    There is no note if the values explain the types, because scores use the values. (Integers
-    become floats together with a NaN or a half. The type of a list of strings is as wide as its
-    longest string.)
+    There is no note if the values explain the types, because the audit counts differences of
+    values. For example, an array of integers becomes an array of floats if it contains NaN or 0.5.
+    The type of an array of strings depends on its longest string.
 
     Args:
-        outputs: outputs on `x`, shape `(size, ...)`.
-        outputs_prime: outputs on `x_prime`, shape `(size', ...)`.
+        outputs: outputs on x, shape `(size, ...)`.
+        outputs_prime: outputs on x', shape `(size', ...)`.
 
     Returns:
-        One sentence, or an empty tuple.
+        A tuple of one sentence, or an empty tuple.
 
     Example:
         >>> for note in types_apart(np.zeros(2), np.zeros(2, dtype=np.int64)):
@@ -178,7 +197,10 @@ def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
 
 
 def _find_time_type(rows: Array) -> Any:
-    """Return the numpy time type of rows that are objects, if all have it; else None."""
+    """Return the numpy time type (such as datetime64[s]) that all objects in an array have.
+
+    Return None if the array does not contain objects, or if the objects have no common time type.
+    """
     if rows.dtype != object or rows.ndim != 1:
         return None
     types = {row.dtype if isinstance(row, _TIMES) else None for row in rows}
@@ -186,7 +208,7 @@ def _find_time_type(rows: Array) -> Any:
 
 
 def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
-    """Return True if the types of two arrays differ for another reason than their values."""
+    """Return True if the types of two arrays differ and their values do not explain this."""
     own, other = outputs.dtype, outputs_prime.dtype
     if own.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
         return False
@@ -199,7 +221,12 @@ def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
 
 
 def _fits_kind(wide: Array, kind: str) -> bool:
-    """Return True if all values fit a narrower kind and thus do not explain their type."""
+    """Return True if all values can be represented in a narrower kind of numbers.
+
+    Args:
+        wide: the array.
+        kind: the narrower kind, a numpy kind code such as "i".
+    """
     if wide.dtype.kind == "c":
         return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_kind(wide.real, kind))
     if kind == "b":
@@ -210,9 +237,13 @@ def _fits_kind(wide: Array, kind: str) -> bool:
 
 
 def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
-    """Return True if the two types differ in every call, so that the input explains the types.
+    """Return True if 20 further calls per input all have the types that the note describes.
 
-    A type may also change from call to call.
+    Then the input determines the type. Otherwise the type changes from call to call.
+
+    Args:
+        source: object that makes the draws of the mechanism.
+        types: the note that `types_apart` returned for the pilot outputs.
     """
     rows = 1 if one_by_one(source.draws.mechanism) else 2
     for number in range(1, TYPE_CHECK_CALLS + 1):

@@ -1,6 +1,6 @@
-"""Choice of the pair of inputs that an audit attacks.
+"""Choice of the pair of inputs (x, x') that an audit attacks.
 
-The choice is made on pilot draws, in rounds. Each round has more draws and fewer pairs.
+The choice is made on pilot draws, in rounds. Each round compares fewer pairs on more draws.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from .wide_outputs import is_wide, read_wide
 
 _MIN_ROUND_ROWS: Final = 2**11
 _MAX_ROUND_ROWS: Final = 2**19
-"""Least and largest number of pilot draws per side for one pair in one round."""
+"""Least and largest number of pilot draws per input for one pair in one round."""
 _FINAL_ROUND_PAIRS: Final = 3
 _MAX_FINAL_ROUND_ROWS: Final = 2**22
-"""Most pilot draws per side for one pair in a round of at most `_FINAL_ROUND_PAIRS` pairs."""
+"""Largest number of pilot draws per input for one pair in a round of at most `_FINAL_ROUND_PAIRS`
+pairs."""
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
 _ROUND_DRAWS_PER_TRIAL: Final = 8
 _MIN_DRAWS_PER_PAIR: Final = 64
-"""All rounds together may take this number of draws per side for each counted trial, or this number
-for each pair if that is more."""
+"""Limits on the draws per input in all rounds together: the first constant times the number of
+trials, or the second constant times the number of pairs. The larger limit applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairCandidates:
-    """Pairs that an audit may choose from.
+    """Pairs of inputs from which an audit chooses one.
 
     Args:
-        pairs: one or several pairs; empty for a search.
-        search: plan that proposes pairs, or None.
-        neighbour: relation that the claim is about, or None for a claim about the two inputs.
-        null: True if the two inputs may be equal.
-        mechanism: mechanism that is called with the inputs.
+        pairs: the pairs. The tuple is empty if a search proposes the pairs.
+        search: the search that proposes pairs, or None.
+        neighbour: relation of neighbours in the claim, or None for a claim about the given inputs.
+        null: True if the two inputs of a pair may be equal.
+        mechanism: the mechanism.
     """
 
     pairs: tuple[Pair, ...]
@@ -62,33 +63,42 @@ class PairCandidates:
 
     @property
     def first(self) -> Pair:
-        """Pair from which the shape of outputs is learned."""
+        """The pair on which the shape of the outputs is determined."""
         if self.search is not None:
             return self.search.start(np.random.default_rng(0))[0]
         return self.pairs[0]
 
     @property
     def most_pilot(self) -> int | None:
-        """Largest default pilot. A search in texts states how many draws it may take; else None."""
+        """Largest default number of pilot draws per input: the budget of a search in texts.
+
+        None for all other candidates.
+        """
         is_text = self.search is not None and isinstance(self.search.domain, Texts)
         return self.search.budget if self.search and is_text else None
 
     @property
     def relation(self) -> str:
-        """Relation of the chosen pair as text, from the argument or the search; or empty."""
+        """The relation of neighbours as text: that of `neighbour`, or else that of the search.
+
+        The text is empty if no relation is given.
+        """
         by = self.neighbour
         if by is None and self.search is not None:
             by = self.search.neighbour
         return "" if by is None else format_neighbour(by)
 
     def checked(self, pair: Pair) -> Pair:
-        """Return the pair if its inputs differ and are neighbours.
+        """Return the pair unchanged, or raise an error if an audit cannot use it.
 
         Raises:
-            TypeError: if the relation is for inputs of another kind, or if an input is, or
-                contains, an iterator.
-            ValueError: if the inputs are equal and `null` is False; if they are farther apart than
-                `neighbour` allows; or if they have their own distance and `neighbour` is given.
+            TypeError: if the relation does not apply to inputs of this type, or if an input is an
+                iterator or contains one.
+            ValueError: for one of these reasons:
+
+                - the inputs are equal, and `null` is False;
+                - the inputs are farther apart than `neighbour` allows;
+                - `neighbour` is given, and the `distance` of the pair is not 1.
         """
         refuse_unreadable("x", pair.x)
         refuse_unreadable("x_prime", pair.x_prime)
@@ -113,12 +123,15 @@ class PairCandidates:
 def parse_pair(
     mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False
 ) -> PairCandidates:
-    """Read the arguments `pair`, `neighbour` and `null` of an audit.
+    """Return the candidate pairs from the arguments `pair`, `neighbour` and `null` of an audit.
 
     Raises:
-        TypeError: if an argument is of a wrong kind.
-        ValueError: if `pair` is an empty list or contains no pair, or if a pair is not allowed, see
-            `PairCandidates.checked`.
+        TypeError: if an argument is of the wrong type.
+        ValueError: for one of these reasons:
+
+            - no pair is given, and the mechanism has no default pair;
+            - `pair` is an empty list;
+            - the inputs of a pair are equal or not neighbours.
     """
     if neighbour is not None:
         neighbour = neighbour_of(neighbour)
@@ -136,12 +149,16 @@ def parse_pair(
 
 
 def refuse_unreadable(name: str, x: Any) -> None:
-    """Raise an error for an input that a second call could not read, or that contains itself.
+    """Raise an error for an input that can be read only once, or that contains itself.
+
+    Args:
+        name: name of the input in the error message.
+        x: the input.
 
     Raises:
-        TypeError: if the input is an iterator (a generator, an open file), a socket or a lock, or
-            if a list, a tuple or a mapping contains one of these at any depth.
-        ValueError: if the input contains itself, or has lists nested deeper than Python allows.
+        TypeError: if the input is an iterator (such as a generator), an open file, a socket or a
+            lock. The error is also raised if a list, tuple or dict in the input contains one.
+        ValueError: if the input contains itself, or if lists are nested too deeply for Python.
     """
     try:
         _refuse_items(name, x, x, set(), set())
@@ -150,7 +167,15 @@ def refuse_unreadable(name: str, x: Any) -> None:
 
 
 def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
-    """Raise an error for items of an input; `path` has the containers that hold the item."""
+    """Raise an error for an item of an input, and for all items in this item.
+
+    Args:
+        name: name of the input in the error message.
+        x: the whole input.
+        item: the item.
+        path: ids of the containers that contain the item.
+        done: ids of the containers that have already been checked.
+    """
     is_lock = has_all(item, "acquire", "release")
     if isinstance(item, Iterator) or is_lock or callable(getattr(item, "fileno", None)):
         kind = f"not a {type(item).__name__}"
@@ -180,10 +205,14 @@ def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) 
 
 @contextmanager
 def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
-    """Compare the inputs before and after some calls of a mechanism; raise an error on a change.
+    """Check that the calls of a mechanism in the `with` block do not change the inputs.
+
+    Args:
+        name: name of the mechanism in the error message.
+        pair: the two inputs.
 
     Raises:
-        ValueError: if a call has changed an input, even if another error was raised too.
+        ValueError: if an input has changed. This error replaces an error of the `with` block.
     """
     sides = {"x": pair.x, "x'": pair.x_prime}
     before = {side: fingerprint_input(x) for side, x in sides.items()}
@@ -204,11 +233,11 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
 
 
 def dim_of(pair: Pair) -> int:
-    """Return the size of a native mechanism's inputs, which are two vectors of equal size.
+    """Return the number of entries of the two inputs, which must be vectors of equal length.
 
     Raises:
-        TypeError: if an input does not hold real numbers.
-        ValueError: if it is not a vector of finite numbers, or if the sizes differ.
+        TypeError: if an input does not consist of real numbers.
+        ValueError: if an input is not a vector of finite numbers, or if the lengths differ.
     """
     x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if x.shape != x_prime.shape:
@@ -234,7 +263,11 @@ def _list_candidates(mechanism: Any, pair: Any) -> PairCandidates:
 
 
 def _get_default_pairs(mechanism: Any) -> tuple[Pair, ...]:
-    """Return the mechanism's own pairs; for the package's noises and subclasses, 0 and 1."""
+    """Return the default pairs of a mechanism.
+
+    These are the pairs from its method `default_pair`. For native mechanisms without this method,
+    the pair is [0] and [1].
+    """
     make = mechanism_attribute(mechanism, "default_pair")
     if make is None and not isinstance(mechanism, Native):
         # 0 and 1 may not be neighbours, or may be so close that every mechanism passes.
@@ -260,22 +293,23 @@ def choose_pair(
     seed: int,
     course: Course,
 ) -> tuple[Pair, Searched | None]:
-    """Choose the pair that is expected to certify most, by rounds of pilots.
+    """Choose the pair of inputs on which the audit is expected to certify the largest bound.
 
-    The best third of the pairs reaches the next round.
+    The pairs are compared on pilot draws, in rounds. The best third of the pairs reaches the next
+    round. The draws of these rounds are not counted in the audit.
 
     Args:
         candidates: the pairs to choose from.
-        source_of: function that makes the source of a pair.
-        attack: attack that is fitted separately on every pair.
-        goal: number of trials and level to be certified.
-        pilot: number of pilot draws per side that the last round may use.
-        trials: number of counted draws per side, which limits all rounds together.
-        seed: seed of the search.
-        course: record of the steps.
+        source_of: function that makes the source of the draws for a pair.
+        attack: the attack, which is fitted for each pair.
+        goal: number of counted trials, and delta and confidence of the bound.
+        pilot: number of pilot draws per input in the audit, from which the rounds get their sizes.
+        trials: number of counted draws per input, which limits the draws of all rounds together.
+        seed: seed of a search.
+        course: record of the steps and times of the audit.
 
     Returns:
-        One pair, and the record of a search or None. Draws of the search are not counted.
+        The pair, and the record of the search. The record is None if the pairs were given.
     """
     rounds = plan_rounds(candidates, pilot, trials)
     total = 2 * sum(many * size for many, size in rounds)
@@ -294,10 +328,11 @@ def choose_pair(
 
 
 def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
-    """List for each round the number of pairs it tries and the draws per side for each pair.
+    """Return for each round the number of pairs, and the number of draws per input for each pair.
 
-    A search has its own budget. For a list of pairs, the rounds take at most eight draws for each
-    counted trial, or 64 for each pair if that is more.
+    A search has its own budget. For given pairs, the number of draws per input in all rounds
+    together is limited. The limit is ``8 * trials``, or 64 times the number of pairs if this is
+    more.
     """
     if candidates.search is not None:
         return candidates.search.schedule()
@@ -325,7 +360,11 @@ def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, siz
 def _score_wide_pair(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float | None:
-    """Return the expected bound of a pair with wide outputs, or None for other pairs."""
+    """Return the bound that an audit of a pair is expected to certify, for outputs of many columns.
+
+    The result is None if the outputs do not have many columns. It is minus infinity if the attack
+    makes no scores.
+    """
     reading = None
     if is_wide(source.elements, size):
         reading = read_wide(source, attack, pair, size)

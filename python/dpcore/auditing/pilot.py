@@ -1,7 +1,8 @@
-"""Pilot of an audit: the draws on which an attack chooses the event.
+"""Pilot of an audit: the first draws, on which an attack chooses the event.
 
-The pilot also chooses the direction, and the thresholds of the further counts. An audit with early
-stop learns the event of each slice from earlier slices, and one test martingale covers all slices.
+The pilot draws are not counted. The direction is chosen on them too: it is the input on which the
+event is more frequent. The same draws also give the thresholds at which the trade-off curve is
+counted.
 """
 
 from __future__ import annotations
@@ -60,38 +61,45 @@ from .wide_outputs import WideReading, is_wide, read_wide
 _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
 _MAX_TRAINING_ELEMENTS: Final = 2**26
-"""Most values per side that are kept at once of the training draws: half a gibibyte per side."""
+"""Largest number of values of training draws per input in memory: half a gibibyte per input."""
 _MAX_WHOLE_ELEMENTS: Final = 2**24
-"""Most values per side that are kept of wide outputs, for an attack that reads whole outputs."""
+"""Largest number of values per input that are kept of outputs with many columns, for an attack that
+reads whole outputs."""
 _MAX_LATTICE_ELEMENTS: Final = 2**18
-"""Number of values per side for the floating-point attack; at least `_MIN_LATTICE_ROWS` rows."""
+"""Number of values per input for the attack on floating-point bits. At least `_MIN_LATTICE_ROWS`
+outputs are used."""
 _MIN_LATTICE_ROWS: Final = 2**12
 _MAX_SEARCHED_OUTPUTS: Final = 2**12
-"""Number of outputs per side among which outputs inside the event are looked for."""
+"""Number of outputs per input among which the report's examples of the event are searched."""
 _SEEN_OUTPUT_WIDTH: Final = 80
 _MAX_SEEN_OUTPUTS: Final = 5
 _MANY_PARTS_LIMIT: Final = 64
 _MIN_KEPT_OBJECTS: Final = 64
 _MIN_PROBED_ANSWERS: Final = 8
-"""Least number of outputs that show how much memory outputs take. For a function of one output, it
-is one in 16 of the pilot, but at least this number."""
+"""Least number of outputs that are drawn to measure the memory of an output. A function that makes
+one output per call makes a sixteenth of the pilot for this, but at least this number."""
 _MAX_OBJECT_BYTES: Final = 2**26
-"""Bytes per side, when written out, of objects that are kept at once. In memory they take several
-times as many."""
+"""Largest size of objects that are kept at once, in bytes per input after serialization. In memory,
+objects take several times this size."""
 _SELDOM_LIMIT: Final = 4
 _MAX_PRESENCE_OUTPUTS: Final = 2**14
-"""Number of outputs per side in which kinds, lengths and keys of only one side are looked for."""
+"""Number of outputs per input that are searched for types, lengths and keys of one input only."""
 _SIMILAR_RATE_RATIO: Final = 0.98
 _MIN_MERIT_RATIO: Final = 1.02
-"""Least ratio of the bound from a stated log ratio to the bound that the pilot shows."""
+"""Least bound expected from a stated log ratio, divided by the bound expected from the pilot."""
 _MAX_CURVE_THRESHOLDS: Final = 48
 
 
 def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
-    """Split the pilot draws into draws that train an attack and draws that choose its event.
+    """Return the number of pilot draws that train the attack, and the number that choose its event.
 
-    If outputs have many parts, half of a small pilot is used for training, because an attack
-    trained on few draws limits the choice.
+    A quarter of the draws is for training. If outputs have many parts, up to half of a small pilot
+    is for training.
+
+    Args:
+        pilot: number of pilot draws per input.
+        elements: number of values in one output.
+        has_many_parts: True if outputs have many parts, such as words or keys.
     """
     share = pilot // 4
     if has_many_parts:
@@ -106,16 +114,16 @@ def _max_training_rows(elements: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PilotDraws:
-    """Pilot of an audit (see `dpcore.attacks.attack.Pilot`).
+    """Pilot of an audit: the first draws, on which an attack chooses the event.
 
     Args:
-        source: source of the draws.
+        source: object that makes the draws of the mechanism.
         pair: the two inputs.
-        goal: number of trials and level to be certified.
-        size: number of pilot draws per side.
-        lattice: True to look for a floating-point finding too.
-        stated: scores that the mechanism itself states.
-        claim: epsilon of the claim for the pair, a curve, or None.
+        goal: number of counted trials, and delta and confidence of the bound.
+        size: number of pilot draws per input.
+        lattice: True to search for a leak by floating-point bits too.
+        stated: log-likelihood ratios that the mechanism itself states.
+        claim: the claimed epsilon for the pair, a curve of `dpcore.claims`, or None.
     """
 
     source: Source
@@ -129,18 +137,19 @@ class PilotDraws:
 
     @property
     def facts(self) -> PilotFacts:
-        """Constants of the outputs that were read; without outputs, no constants."""
+        """Facts on constants in the pilot outputs, such as "all outputs have one value"."""
         return self._facts[-1] if self._facts else PilotFacts()
 
     def _note_facts(self, sides: Sides) -> None:
         self._facts.append(describe_pilot(sides, self.pair, self.claim, self.goal.delta))
 
     def add_facts(self, fitted: Fitted, *, null: bool) -> Fitted:
-        """Return the attack's choice together with the constants of the outputs that it read.
+        """Return the choice of the attack, with sentences on constants in the pilot outputs added.
 
         Args:
-            fitted: the attack's choice.
-            null: True if the inputs may be equal. A constant then does not affect the claim.
+            fitted: the choice of the attack.
+            null: True if the two inputs may be equal. Then it is no problem if all outputs have the
+                same value.
         """
         facts = self.facts
         constant = "" if null else facts.constant
@@ -148,7 +157,7 @@ class PilotDraws:
         return replace(fitted, constant=constant, is_steady=facts.is_steady, notes=notes)
 
     def outputs(self) -> Sides:
-        """Draw the pilot's outputs on both sides, up to the number that is kept at once."""
+        """Draw the pilot outputs on x and on x', as many as fit into the limit of memory."""
         source = self.source
         most = _max_training_rows(source.elements)
         if is_wide(source.elements, self.size):
@@ -159,9 +168,10 @@ class PilotDraws:
         return sides
 
     def _rows_kept(self) -> tuple[int, bool]:
-        """Return the number of outputs per side kept at once, and True if outputs have many parts.
+        """Return the number of outputs per input that are kept at once.
 
-        For objects and texts, a few outputs are drawn to measure their memory.
+        The second entry is True if outputs have many parts. If outputs are objects or texts, a few
+        outputs are drawn to measure their memory.
         """
         source = self.source
         if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
@@ -178,7 +188,18 @@ class PilotDraws:
     def _draw_rest(
         self, trained: Sides, selection: int, limit: int, drawn: Sides | None = None
     ) -> tuple[Sides, tuple[tuple[Array, ...], tuple[Array, ...]]]:
-        """Draw the other outputs for the choice, and join them with the training outputs."""
+        """Draw the outputs on which the event is chosen.
+
+        Args:
+            trained: the training outputs on x and on x'.
+            selection: number of draws per input for the choice.
+            limit: largest number of outputs per input.
+            drawn: outputs for the choice that were drawn earlier, or None.
+
+        Returns:
+            The outputs for the choice on x and on x'. Then, for each input, the training outputs
+            followed by these outputs.
+        """
         if drawn is None:
             rest = draw_first_outputs(self.source, selection, limit)
         else:
@@ -191,7 +212,7 @@ class PilotDraws:
         return rest, (own, other)
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count the occurrences of an event among the first `size` draws on each side."""
+        """Count how often an event occurs among the first `size` draws on x and on x'."""
         hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
         if not self._facts and not self.source.draws.native and {*hits} <= {0, size}:
             # No difference was counted, so check if all outputs are one value.
@@ -199,7 +220,7 @@ class PilotDraws:
         return Counts(hits[0], size, hits[1], size)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best threshold on the best of the scores that an attack makes."""
+        """Choose the best score of an attack, and the best threshold on this score."""
         source, pair, goal = self.source, self.pair, self.goal
         reading = self._read_wide(attack)
         if reading is not None:
@@ -277,14 +298,14 @@ class PilotDraws:
         )
 
     def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
-        """Read a pilot of wide outputs as a stream; return None for outputs that are read whole."""
+        """Read the pilot row by row if outputs have many columns; otherwise return None."""
         if not is_wide(self.source.elements, self.size):
             return None
         asks = self.stated, self.claim, self.goal.delta
         return read_wide(self.source, attack, self.pair, self.size, *asks)
 
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
-        """Choose the event for wide outputs, on the chosen columns or on all columns."""
+        """Choose the event for outputs of many columns, on chosen columns or on all columns."""
         source, training, rest = self.source, reading.training, reading.rest
         floats: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):
@@ -326,7 +347,7 @@ class PilotDraws:
     def _choose_wide_event(
         self, scores: tuple[Score, ...], reading: WideReading
     ) -> tuple[Choice, Floats]:
-        """Return the best choice, and thresholds of its score for the trade-off curve."""
+        """Return the best event, and the thresholds at which the trade-off curve is counted."""
         goal, training, rest = self.goal, reading.training, reading.rest
         chosen, whole = select_wide_event(self.source, scores, reading, goal)
         seldom = None
@@ -351,11 +372,13 @@ class PilotDraws:
 
 @remember_parts()
 def _has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
-    """Return True if one side shows a kind, a length or a key that is rare on the other side.
+    """Return True if a type, length or key is rare on one input and more frequent on the other.
+
+    Rare means that it occurs in at most three outputs. Such a difference needs more draws.
 
     Args:
-        outputs: pilot outputs on x; only the first 16,384 are read.
-        outputs_prime: pilot outputs on x', read in the same way.
+        outputs: pilot outputs on x. The first 16,384 outputs are read.
+        outputs_prime: pilot outputs on x'. The first 16,384 outputs are read.
     """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
@@ -371,7 +394,10 @@ def _has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
 
 
 def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
-    """Return an event that is described with the names of columns, if they have names."""
+    """Return the event with a description that uses the names of columns instead of their numbers.
+
+    The event is unchanged if the columns have no names.
+    """
     score = getattr(event, "score", None)
     # Without names, pandas and files without a header number the columns.
     if names == tuple(range(len(names))) or score is None or not is_dataclass(event):
@@ -383,7 +409,7 @@ def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
 
 
 def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[SeenOutput, ...]:
-    """Return the most frequent distinct outputs inside an event.
+    """Return the most frequent distinct outputs that lie in an event, as examples for the report.
 
     Args:
         event: the event.
@@ -391,8 +417,8 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
         outputs_prime: pilot outputs on x', shape `(size, ...)`.
 
     Returns:
-        At most five of the first 4,096 outputs per side. Real numbers that do not repeat are not
-        listed.
+        At most five outputs, from the first 4,096 outputs on x and on x'. Real numbers are listed
+        only if they occur at least twice.
     """
     heads = [side[:_MAX_SEARCHED_OUTPUTS] for side in (outputs, outputs_prime)]
     sides = [head[evaluate_event(event, head)] for head in heads]
@@ -413,7 +439,7 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
 
 
 def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
-    """Return the rows of numbers that occur at least twice on both sides together."""
+    """Return the rows of numbers that occur at least twice, on x and x' together."""
     keys = []
     for side in sides:
         # All NaN get the same bits.
@@ -427,7 +453,7 @@ def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
 
 
 def represent_value(value: Any) -> str:
-    """Return the repr of an output; for a set, with its members in sorted order."""
+    """Return the repr of an output. The members of a set are sorted."""
     try:
         if isinstance(value, (set, frozenset)):
             # Equal sets may list their members in different orders.
@@ -439,7 +465,10 @@ def represent_value(value: Any) -> str:
 
 
 def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
-    """Return True if a rare event is better, unless the chosen one is simpler and about as good."""
+    """Return True if a rare event is better than the chosen event.
+
+    The result is False if the chosen event is simpler and about as frequent as the rare event.
+    """
     rates = []
     for event in (seldom, chosen):
         counts = numerator_first(event.counts, event.direction)
@@ -451,16 +480,17 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
 
 
 def _join_unlike_parts(parts: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Return the parts of a pilot; join them if one part has rows of another shape."""
+    """Return the parts of a pilot, joined into one part if their rows have different shapes."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
 
 def make_float_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
-    """Make scores of float properties other than the value: last bits and the sign of zero.
+    """Make scores of properties of floats that are not their value: last bits and sign of zero.
 
     Args:
-        scores: scores that an attack has made of the outputs; they name the parts.
-        sides: pilot outputs on x and on x', shape `(size, ...)`.
+        scores: scores that an attack has made. If the outputs are not arrays of numbers, these
+            scores name the parts of an output that are numbers.
+        sides: pilot outputs on x and on x', each of shape `(size, ...)`.
         pair: the two inputs.
     """
     elements = math.prod(sides[0].shape[1:])
@@ -471,7 +501,7 @@ def make_float_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tu
 
 
 def _mark_curve(chosen: Choice, sides: Sides) -> Floats:
-    """Choose thresholds of the score on the given outputs, for the trade-off curve."""
+    """Choose the thresholds at which the trade-off curve is counted, from the given outputs."""
     score = chosen.event.score
     values = scores_of(score, sides[0]), scores_of(score, sides[1])
     return _choose_curve_thresholds(chosen, marks_on(score, sides, values).points, values)
@@ -480,7 +510,13 @@ def _mark_curve(chosen: Choice, sides: Sides) -> Floats:
 def _choose_curve_thresholds(
     chosen: Choice, edges: Floats, values: tuple[Floats, Floats]
 ) -> Floats:
-    """Choose the thresholds of the score at which the trade-off curve will be counted."""
+    """Choose the thresholds at which the trade-off curve is counted, from possible thresholds.
+
+    Args:
+        chosen: the chosen event, whose threshold is always included.
+        edges: possible thresholds of its score, increasing.
+        values: values of the score on pilot outputs on x and on x'.
+    """
     if edges.size > _MAX_CURVE_THRESHOLDS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` are dense.
         half = _MAX_CURVE_THRESHOLDS // 2

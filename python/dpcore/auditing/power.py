@@ -1,4 +1,4 @@
-"""Plan of an audit's size: from rates, from pilots of the mechanism, or for canaries."""
+"""Number of trials that an audit needs, or number of canaries for an audit of one training run."""
 
 from __future__ import annotations
 
@@ -35,24 +35,27 @@ from .pilot import PilotDraws
 from .request import Request, request_of, settle_request
 
 _LAPLACE_EVENT_MASS: Final = 0.5
-"""Probability of the half line beyond an input. It is the largest event that shows the whole loss
-of Laplace noise."""
+"""Probability that Laplace noise is positive. This half-line is the most probable event whose
+probability ratio is e^epsilon."""
 _MIN_TIMED_SECONDS: Final = 0.05
-"""Least time of a run that measures the speed."""
+"""Least time in seconds of the run that measures the speed."""
 
 _EVENTS_PER_ROUND: Final = 8
-"""Events per round. An audit has only one event, and some fits give better events than others."""
+"""Number of events that are chosen and counted in a round. An audit has only one event. The events
+of different fits are not equally good."""
 _FIRST_PILOT_TRIALS: Final = 128
 _PILOT_GROWTH: Final = 4
 _MAX_PILOT_TRIALS: Final = 2**20
-"""Largest number of trials of a planned audit, and of the draws of the last round."""
+"""Default of the largest number of draws per input that a round counts."""
 _LIMIT_FAILURE: Final = 0.1
-"""Probability that one of the two limits of an event fails. In about 2 of 100 plans both limits
-fail by so much that the plan is too small."""
+"""Error probability of each of the two limits on the probabilities of an event. In about 2 of 100
+plans, the two limits together are so wrong that the plan is too small."""
 _CLOSE_PLAN_RATIO: Final = 1.2
-"""Largest accepted ratio of the plan from limits to the plan from the rates themselves."""
+"""Largest number of trials by confidence limits, divided by the number of trials by the observed
+frequencies, that is accepted without a larger pilot."""
 _PILOTS_PER_TRIAL: Final = 2
-"""Ratio of pilot draws to planned trials from which on a plan is accepted."""
+"""Number of counted pilot draws, divided by the number of planned trials, from which on a plan is
+accepted."""
 _SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
@@ -78,72 +81,94 @@ def plan(
 ) -> Plan:
     """Compute the number of trials that an audit needs to refute a false claim.
 
-    It is the fewest n with ``P(bound(K, K') > claim) >= power``. Here K ~ Binomial(n, p), K' ~
-    Binomial(n, q), and the bound is the Clopper-Pearson bound of `dpcore.audit`. The probability is
-    a sum of binomial probabilities (exact up to 10^8 trials, then rounded up). p is the event's
-    `mass`, and ``(p - delta)/q = e^true_epsilon``: the event is assumed to show the whole loss. An
-    event that shows less needs more trials. An attack that does not know the event also needs more:
-    the default attack `auto` usually takes up to 4 times as many. With noise that was 10 % too
-    small, it took 1 to 4 times as many for six of seven tested mechanisms, and 16 times as many for
-    geometric noise.
+    An audit with n trials makes n draws on an input x and n draws on a neighbouring input x'. It
+    counts in how many draws an event occurs, K on x and K' on x'. The audit refutes the claim if
+    the Clopper-Pearson bound on epsilon from K and K' exceeds the claim. The plan is the smallest n
+    for which the audit refutes the claim with probability `power`. Above 10^8 trials, the plan is
+    rounded up.
 
-    The violation is a true loss, or noise that is too small by a factor. With delta 0 the loss is
-    ``true_epsilon = claim / factor``, as for Laplace noise. With delta > 0 it is the loss of
-    Gaussian noise with a sigma of `factor` times the least sigma for (claim, delta). The event is
-    given by its mass, or by a mechanism. With a mechanism, pilots choose the event as `audit`
-    would. Fresh draws then give lower and upper limits on its rates, and these limits are used for
-    the plan. If no violation is given, the plan is for the mechanism's own violation.
+    The plan depends on the true privacy loss, which exceeds the claim. Give it in one of these
+    ways:
 
-    For an audit of one training run, give canaries, guesses or both. With guesses as a share, such
-    as 1.0, the result is the number of canaries. With canaries, it is the number of guesses. With
-    both, it is the power and the largest epsilon that they can certify. A guess is assumed to be
-    right with probability ``e^t/(1 + e^t)``, where t is the true loss: this is the best attack.
+    - `true_epsilon`: the true loss.
+    - `factor`: the scale of the noise, divided by the correct scale. With delta 0, the true loss is
+      ``claim / factor``, as for Laplace noise. With delta > 0, it is the loss of Gaussian noise
+      whose sigma is `factor` times the smallest sigma for (claim, delta).
+    - `mechanism` without the other two arguments: the loss that the mechanism has.
+
+    The probabilities of the event are determined in one of these ways:
+
+    - Without a mechanism, the event has probability p = `mass` on x. Its probability q on x'
+      follows from ``(p - delta)/q = e^true_epsilon``, the largest possible ratio. With delta > 0, q
+      is the probability for Gaussian noise instead, if `factor` is given or `mass` is left out.
+    - With a mechanism, an attack chooses events on pilot draws, as in `dpcore.audit`. The events
+      are counted on fresh draws. The plan uses confidence limits on their probabilities.
+
+    An audit may need more trials than a plan without a mechanism, because its attack may find a
+    worse event. The default attack usually needs up to 4 times the plan. Seven mechanisms were
+    tested with noise that was 10 % too small. The default attack needed 1 to 4 times the plan for
+    six of them, and 16 times the plan for geometric noise.
+
+    For an audit of one training run, give `canaries`, `guesses` or both. The result depends on
+    what is given:
+
+    - `guesses` as a share of the canaries, such as 1.0: the plan is the number of canaries.
+    - `canaries`: the plan is the number of guesses.
+    - `canaries` and `guesses`: the plan is the power, and the largest epsilon that can be
+      certified.
+
+    Each guess is assumed to be right with probability ``e^t/(1 + e^t)``, where t is the true loss.
+    No attack is right more often.
 
     Args:
-        claim: the claimed epsilon, or a curve of `dpcore.claims` together with a factor (of
-            Gaussian noise) or a mechanism. None takes the mechanism's own claim. For a curve, the
-            plan is for the tangent that shows the violation with the fewest trials.
-        true_epsilon: the true loss to be found, above the claim.
-        factor: scale of the noise divided by the correct scale, above 0 and below 1; .9 means noise
-            10 % too small.
-        mass: probability of the event on the side where it is likelier, above delta and at most 1.
-            At delta 0, the default is .5, the mass of Laplace noise beyond its input. With delta >
-            0, the default is the mass at which Gaussian noise is found with the fewest trials.
-        mechanism: mechanism as in `dpcore.audit`. The plan costs as many draws as a small audit.
-        pair: as in `dpcore.audit`: two neighbouring inputs, or several pairs to choose from.
+        claim: the claimed epsilon, or a curve of `dpcore.claims`. None means the claim that the
+            mechanism states. A curve needs a `factor` (of Gaussian noise) or a `mechanism`. The
+            plan is then for the tangent of the curve that needs the fewest trials.
+        true_epsilon: the true privacy loss, larger than the claim.
+        factor: scale of the noise divided by the correct scale, above 0 and below 1. For example,
+            .9 means that the noise is 10 % too small.
+        mass: probability of the event on the input on which it is more probable, above delta and at
+            most 1. With delta 0, it defaults to .5, the probability that Laplace noise is positive.
+            With delta > 0, the default is the probability that needs the fewest trials for Gaussian
+            noise.
+        mechanism: the mechanism, as in `dpcore.audit`. The plan then makes about as many draws as a
+            small audit.
+        pair: two neighbouring inputs, or several pairs to choose from, as in `dpcore.audit`.
         delta: delta of the claim, in [0, 1).
-        confidence: confidence of the audit, strictly between 0 and 1 (`dp_audit` uses .9999).
-        power: probability of refuting the claim, strictly between 0 and 1.
-        canaries: number of canaries of one run, each included by a fair coin.
-        guesses: guesses about the canaries: a number, or a share (a float up to 1.0).
+        confidence: confidence of the planned audit, strictly between 0 and 1. The pytest fixture
+            `dp_audit` uses .9999.
+        power: probability with which the audit shall refute the claim, strictly between 0 and 1.
+        canaries: number of canaries in one training run, each included by a fair coin.
+        guesses: number of guesses about the canaries (an int), or share of the canaries that are
+            guessed (a float up to 1.0).
         attack: attack on the mechanism, as in `dpcore.audit`.
-        pilot: largest number of draws per side that a pilot counts. Defaults to 2**20. The first
-            pilot counts 1,024 draws of eight events, each chosen as in an audit of 128 trials.
-            Every further pilot counts four times as many. The pilots end if the plan is as small as
-            the rates allow, or half as large as the number of counted draws. If the last pilot
-            shows too little, events are chosen as in audits of up to eight times its trials. If
-            draws are slow, give a `mass`, which needs no draws.
+        pilot: largest number of draws per input on which events are counted in one round. Defaults
+            to 2**20. In each round, eight events are chosen and counted. The first round counts
+            1,024 draws, and each further round counts four times as many. The rounds end in one of
+            two cases: more draws would hardly reduce the plan, or the counted draws are at least
+            twice the plan. If draws are slow, give `mass` instead of a mechanism, because `mass`
+            needs no draws.
         rng: None, an int or a Generator, as in `dpcore.audit`.
         threads: number of threads, as in `dpcore.audit`.
-        progress: as in `dpcore.audit`.
+        progress: True to show a progress bar, as in `dpcore.audit`.
 
     Returns:
-        The `Plan`. It has `trials` (or `canaries` and `guesses`), `seconds` at the speed of the
-        pilots, and the largest epsilon that is `certifiable`. `print` shows it, and `plot` shows
-        its power against the number of trials.
+        The `Plan`. Its attribute `trials` is the number of trials. For an audit of one training
+        run, `canaries` and `guesses` are given instead. The attribute `seconds` is the expected
+        time of the audit, and `certifiable` is the largest epsilon that the audit can certify.
+        `print` shows the plan, and its method `plot` shows the power against the number of trials.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or one is missing.
+        TypeError: if an argument is of the wrong type, or if a needed argument is missing.
         ValueError: for one of these reasons:
 
             - a value is out of range, or arguments exclude each other;
-            - the true loss is at or below the claim, or the pilots show no violation;
+            - the true loss does not exceed the claim, or the pilot draws show no violation;
             - 2**53 trials are not enough.
 
     Source:
-        Clopper and Pearson (1934) for the bound; the power follows from its definition; Balle and
-        Wang (2018), theorem 8, for Gaussian noise; Steinke, Nasr and Jagielski (2023), theorem 5.2,
-        for one run.
+        Clopper and Pearson (1934), on the bound. Balle and Wang (2018), theorem 8, on Gaussian
+        noise. Steinke, Nasr and Jagielski (2023), theorem 5.2, on audits of one training run.
 
     Example:
         >>> import dpcore
@@ -183,7 +208,12 @@ def plan(
 
 
 def _refuse_ignored(when: str, **arguments: Any) -> None:
-    """Raise an error if an argument is given that would be ignored."""
+    """Raise a ValueError if one of the arguments is not None.
+
+    Args:
+        when: text for the message: the case in which the arguments would be ignored.
+        **arguments: the arguments.
+    """
     for name, value in arguments.items():
         if value is not None:
             raise invalid(name, f"None {when}", value)
@@ -192,7 +222,10 @@ def _refuse_ignored(when: str, **arguments: Any) -> None:
 def _compute_true_loss(
     claim: float, true_epsilon: float | None, factor: float | None, delta: float
 ) -> float:
-    """Compute the loss to be found from `true_epsilon` or `factor`."""
+    """Return the true privacy loss for which the audit is planned.
+
+    It is `true_epsilon`, or it is computed from `factor`.
+    """
     if true_epsilon is not None:
         _refuse_ignored("where true_epsilon is given", factor=factor)
         loss = real("true_epsilon", true_epsilon, low=0.0)
@@ -213,10 +246,10 @@ def _compute_true_loss(
 
 
 def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
-    """Plan from an event's mass, or from the best event if no mass is given.
+    """Return the plan for an event of probability `mass`, or for the best event.
 
-    The event is assumed to show the whole loss. With Gaussian noise, it shows only a part of the
-    loss.
+    The event has the probability ratio ``(p - delta)/q = e^true_epsilon``. With Gaussian noise, the
+    ratio is that of the best event of probability p.
     """
     delta, true = stated.delta, stated.true_epsilon
     blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
@@ -236,7 +269,7 @@ def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
 
 
 def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
-    """Raise an error for arguments that cannot be combined with a claim that is a curve."""
+    """Raise a ValueError if `true_epsilon` or `delta` is given together with a claimed curve."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
         _refuse_ignored(requirement, true_epsilon=true_epsilon)
@@ -247,7 +280,10 @@ def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
 def _plan_from_curve(
     claim: Claim, true_epsilon: Any, factor: Any, settings: tuple[float, float, float]
 ) -> Plan:
-    """Plan for Gaussian noise that is too small for a curve, at the tangent with fewest trials."""
+    """Return the plan for a claimed curve and Gaussian noise that is too small.
+
+    The plan is for the tangent (epsilon, delta) of the curve that needs the fewest trials.
+    """
     _check_curve_plan(claim, true_epsilon, settings[0])
     if factor is None:
         requirement = "given (the noise's scale over the right one), or a mechanism"
@@ -279,7 +315,10 @@ def _plan_from_curve(
 
 
 def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
-    """Plan one run, with the sufficient number of guesses or the largest possible number."""
+    """Return the plan for an audit of one training run.
+
+    If all canaries are too few for the required power, the plan is to guess all canaries.
+    """
     most = None if canaries is None else integer("canaries", canaries, 1)
     whole = isinstance(guesses, (int, np.integer)) or guesses is None
     share = None if whole else real("guesses", guesses, low=0.0, high=1.0, open_low=True)
@@ -311,7 +350,17 @@ def _plan_from_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Plan:
-    """Plan from pilots of a mechanism that grow until they show enough."""
+    """Return the plan for a mechanism, from pilots that grow until the plan is reliable.
+
+    Args:
+        mechanism: the mechanism.
+        violation: the arguments `true_epsilon` and `factor`.
+        power: probability with which the audit shall refute the claim.
+        pilot: largest number of draws per input on which events are counted in one round, or None.
+        rng: source of randomness.
+        progress: True to show a progress bar.
+        **stated: other arguments of `dpcore.audit`.
+    """
     claim, delta = stated["claim"], stated["delta"]
     _check_curve_plan(claim, violation[0], delta)
     curve = claim if isinstance(claim, Claim) else None
@@ -361,10 +410,13 @@ def _plan_from_pilots(
 
 
 def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
-    """Forecast the time of an audit from the times of smaller audits.
+    """Forecast the time of an audit in seconds, from the times of smaller audits.
 
-    Each further trial is assumed to cost as much as a trial between the smallest and the largest of
-    these audits.
+    The time is extrapolated linearly from the smallest and the largest of these audits.
+
+    Args:
+        timed: number of trials and time in seconds of each smaller audit.
+        size: number of trials of the audit.
     """
     (small, least), (large, most) = timed[0], timed[-1]
     each = (most - least) / (large - small) if large > small and most > least else most / large
@@ -373,15 +425,16 @@ def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pilots:
-    """Events that audits of one size would choose, counted on the same fresh draws.
+    """Several events that audits of one size would choose, and their counts on fresh draws.
 
     Args:
-        request: the settled request of an audit of that size.
-        chosen: the events, with the side in the numerator of each.
-        seen: counts of each event, with the numerator's side first.
-        true: the loss that is planned for, or None for the mechanism's own loss.
-        assumed: rates of another event that shows the loss, or None for the chosen events.
-        power: the required power.
+        request: the checked arguments of an audit of this size.
+        chosen: the events. Each event comes with the input on which it is more frequent.
+        seen: counts of each event. The input on which the event is more frequent comes first.
+        true: the true loss for which the audit is planned, or None for the loss that the mechanism
+            has.
+        assumed: probabilities of an event that replaces the chosen events, or None.
+        power: probability with which the audit shall refute the claim.
     """
 
     request: Request
@@ -393,20 +446,25 @@ class Pilots:
 
     @property
     def claim(self) -> float:
-        """Epsilon of the claim."""
+        """The claimed epsilon."""
         assert self.request.claim is not None
         assert not isinstance(self.request.claim, Claim)
         return self.request.claim
 
     @property
     def distance(self) -> float:
-        """Distance of the pair."""
+        """The distance of the two inputs, by which the claimed epsilon is multiplied."""
         return self.request.pair.distance
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
-        """Return, for each event, a lower limit on its mass and a rate on the other side.
+        """Return two cautious probabilities for each event.
 
-        The rate is an upper limit, or follows from `true` if it is given.
+        The first number is a lower confidence limit on the larger probability of the event. The
+        second number is the probability on the other input: an upper confidence limit, or the
+        number that follows from `true`.
+
+        Args:
+            tail: error probability of each limit.
         """
         if self.assumed is not None:
             return [self.assumed]
@@ -420,18 +478,23 @@ class Pilots:
         return rates_of_events
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
-        """Compute the sufficient number of trials from limits with this tail probability."""
+        """Return the number of trials that is enough for all events, or None.
+
+        Args:
+            tail: error probability of the confidence limits on the probabilities of the events.
+            rough: True for an approximate number.
+        """
         settings = self.request.delta, self.request.confidence, self.power
         return trials_for(self.claim * self.distance, self.rates(tail), *settings, rough=rough)
 
     @property
     def careful(self) -> int | None:
-        """Approximate sufficient number of trials, from cautious limits."""
+        """Approximate number of trials that is enough, from cautious confidence limits."""
         return self.trials(_LIMIT_FAILURE, rough=True)
 
     @property
     def close(self) -> bool:
-        """True if larger pilots would cost more draws than they save."""
+        """True if larger pilots would need more draws than they save in the audit."""
         careful, face = self.careful, self.trials(0.5, rough=True)
         if careful is None or face is None:
             return False
@@ -439,21 +502,29 @@ class Pilots:
 
     @property
     def short(self) -> bool:
-        """True if the audit needs more trials than the audit that would choose these events."""
+        """True if the planned audit is larger than the audits whose events are counted here.
+
+        A larger audit has a larger pilot, and so chooses a better event.
+        """
         careful = self.careful
         return self.assumed is None and (careful is None or careful >= 2 * self.least)
 
     @property
     def least(self) -> int:
-        """Number of trials below which an audit has a smaller pilot and chooses a worse event."""
+        """Least number of trials of an audit that chooses events as good as these.
+
+        A smaller audit has a smaller pilot, and so chooses a worse event.
+        """
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
     def plan(self, factor: float | None, seed: int) -> Plan:
-        """Make the plan with the event of median ratio; its size suffices for all events.
+        """Return the plan, with a number of trials that is enough for all events.
+
+        The plan shows the event with the median ratio of probabilities.
 
         Args:
-            factor: the factor from which `true` follows, or None.
-            seed: seed that repeats the pilots.
+            factor: the argument `factor` of `dpcore.plan`, or None.
+            seed: seed of the pilots, which is stored in the plan.
 
         Raises:
             ValueError: if no number of trials is enough.
@@ -481,10 +552,11 @@ class Pilots:
 
 
 def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Yield the audit sizes of the rounds of pilots, each with True for the last round.
+    """Yield the number of trials of an audit for each round, with True for the last round.
 
     Args:
-        pilot: largest number of draws per side in a round.
+        pilot: largest number of draws per input on which events are counted in a round. None means
+            2**20.
     """
     most = (
         _MAX_PILOT_TRIALS if pilot is None else integer("pilot", pilot, _EVENTS_PER_ROUND)
@@ -504,18 +576,20 @@ def fit_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Pilots:
-    """Choose events as audits of a given size would, and count them on fresh draws.
+    """Choose eight events as audits of a given size would, and count them on fresh draws.
 
     Args:
         mechanism: mechanism as in `dpcore.audit`.
-        size: number of trials of such an audit. Eight times as many are drawn.
-        aim: number of trials of the audit that chooses the events, or None for `size`.
-        seed: seed of all draws, and the number of the round.
-        progress: as in `dpcore.audit`.
+        size: number of trials of the audits. The events are counted on eight times as many draws
+            per input.
+        aim: number of trials of the audits whose events are chosen, if it is not `size`.
+        seed: seed of all draws, and number of the round.
+        progress: True to show a progress bar.
         **stated: other arguments of `dpcore.audit`.
 
     Raises:
-        ValueError: if the rows are not independent, or the attack counts more than one event.
+        ValueError: if the outputs are not independent, or if the attack does not count one event on
+            each input.
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
     arguments = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
@@ -551,7 +625,7 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
 
 
 def _count_events(request: Request, events: list[Event]) -> list[Counts]:
-    """Count the occurrences of each event, all on the same fresh draws."""
+    """Count how often each event occurs, all on the same fresh draws on x and on x'."""
     source, n = request.make_source(request.pair), request.trials
     unlike: list[Event] = []
     for event in events:

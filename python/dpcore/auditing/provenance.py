@@ -1,4 +1,4 @@
-"""Record of how a result was made (its provenance)."""
+"""Provenance of a result: source text of the mechanism, versions of packages, date, and machine."""
 
 from __future__ import annotations
 
@@ -44,31 +44,34 @@ _WRAPPED_ATTRIBUTES: Final[dict[type, str]] = {
     TorchNoise: "distribution",
     TorchModule: "module",
 }
-"""Classes that wrap a mechanism, and the attribute that holds it; others use `__wrapped__`."""
+"""Classes that wrap a mechanism, and the name of the attribute with the wrapped mechanism. Other
+wrappers have the attribute `__wrapped__`."""
 
 _MAX_WRAPPERS: Final = 50
-"""Number of wrappers that are followed, because a wrapper may contain itself."""
+"""Largest number of nested wrappers that are followed. It is limited, because a wrapper may contain
+itself."""
 
 _MAX_SOURCE_BYTES: Final = 2**16
-"""Size in bytes up to which the text of a file named in a command is kept."""
+"""Largest size in bytes of a file, named in a command, whose text is stored."""
 
 _RELEASED_PACKAGES: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
-"""Released packages. Their code is known from its name and the version."""
+"""Published packages. The version of the package identifies their code, so it is not stored."""
 
 _SOURCE_CACHE: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
-"""Source texts by definition, so that many audits of one function read its file once."""
+"""Source texts of functions and classes that were already read."""
 
 
 def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
-    """Record how a run that begins now is made.
+    """Return the provenance of an audit that begins now: date, source text, versions, machine.
 
     Args:
-        thing: the mechanism, or the attack on recorded outputs, or None if it is not known.
-        source: True to record its source text.
-        what: word for the object if it is not a mechanism. Defaults to no word.
+        thing: the mechanism, or the attack on recorded outputs. None means that it is not known.
+        source: True to store the source text of this object.
+        what: word that precedes the name of this object in the record, such as "attack". Defaults
+            to no word.
 
     Returns:
-        The record, with an empty command.
+        The provenance, without a command line.
 
     Raises:
         TypeError: if `source` is not a bool.
@@ -88,13 +91,16 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
 
 
 def record_command(report: _AuditResult, command: str) -> _AuditResult:
-    """Return the result with the command line that made it in its record."""
+    """Return a result whose provenance contains the command line that made the result."""
     made = tuple(replace(run, command=command) for run in report.provenance)
     return replace(report, provenance=made)
 
 
 def _iterate_layers(thing: Any) -> Iterator[Any]:
-    """Yield a mechanism and the objects that it wraps, from the outside inwards."""
+    """Yield a mechanism, then the object that it wraps, then the object that this wraps, and so on.
+
+    Each of these objects is a layer of the mechanism.
+    """
     for _ in range(_MAX_WRAPPERS):
         yield thing
         name = _WRAPPED_ATTRIBUTES.get(type(thing))
@@ -106,7 +112,13 @@ def _iterate_layers(thing: Any) -> Iterator[Any]:
 
 
 def _get_source(layers: list[Any]) -> tuple[str, str]:
-    """Return a name for the source text, and the source texts of all layers that a user wrote."""
+    """Return a description of the code of a mechanism, and its source text.
+
+    The text contains all functions and classes in the layers that are not from published packages.
+
+    Args:
+        layers: the mechanism and the objects that it wraps.
+    """
     texts = [
         (_describe_object(definition), _get_source_text(definition))
         for definition in dict.fromkeys(_iterate_definitions(layers))
@@ -126,7 +138,7 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
 
 
 def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts of the files that a command names, each after its name."""
+    """Yield, for each file that a command names, the name of the file and its text."""
     for argument in dict.fromkeys(arguments):
         # A file that is not text is a compiled program, and a long file is data.
         with contextlib.suppress(OSError, ValueError):
@@ -135,7 +147,7 @@ def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
 
 
 def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
-    """Yield the functions and classes of the layers, without those of released packages."""
+    """Yield the functions and classes of the layers that are not from published packages."""
     for layer in layers:
         for place, definition in enumerate(dict.fromkeys(_list_definitions(layer))):
             inside = place > 0 and _is_installed(definition)
@@ -148,11 +160,10 @@ def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
 
 
 def _list_definitions(layer: Any) -> list[Any]:
-    """List the definitions of a layer.
+    """List the functions and classes that define a layer of a mechanism.
 
-    For a function or class, this is the object itself. For any other object, it is its class and
-    the classes of the objects that run inside it. These are the modules of a torch module, and the
-    encoder and noise of a `dpcore.torch` mechanism.
+    A function or a class defines itself. Any other object is defined by its class. The modules
+    inside a torch module are added, and the encoder and noise inside a `dpcore.torch` mechanism.
     """
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
@@ -170,16 +181,13 @@ def _list_definitions(layer: Any) -> list[Any]:
 
 
 def _is_installed(definition: Any) -> bool:
-    """Return True if a function or class belongs to an installed package.
-
-    Only a few of the many classes that run inside a layer are the user's own.
-    """
+    """Return True if a function or class belongs to an installed package, and not to the user."""
     file = imported_attribute(_get_module(definition), "__file__") or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def _describe_object(definition: Any) -> str:
-    """Describe a function or class by kind and name, and any other object by its class."""
+    """Return a text such as "function f" or "class C". Other objects are shown by their class."""
     if isinstance(definition, types.FunctionType):
         # The name in its code, because `functools.wraps` copies the other function's name.
         return f"function {definition.__code__.co_qualname}"
@@ -205,7 +213,7 @@ def _get_module(definition: Any) -> str:
 
 
 def _get_source_text(definition: Any) -> str:
-    """Return the source text of a function or a class; empty if there is none."""
+    """Return the source text of a function or class, or an empty text if it is not available."""
     try:
         if definition not in _SOURCE_CACHE:
             # If it wraps another function, use its code, because inspect would show the other one.
@@ -234,7 +242,7 @@ def _list_versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _iterate_packages(layers: list[Any]) -> Iterator[str]:
-    """Yield the packages of the layers and those named in the code that a user wrote."""
+    """Yield the names of the packages of the layers, and of packages that the user's code uses."""
     for part in dict.fromkeys(part for layer in layers for part in _list_definitions(layer)):
         kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
         for kind in kinds:
@@ -253,7 +261,7 @@ def _iterate_packages(layers: list[Any]) -> Iterator[str]:
 
 
 def _iterate_closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the closure variables of a function that already have a value."""
+    """Yield name and value of each closure variable of a function that has a value."""
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
         with contextlib.suppress(ValueError):
@@ -261,7 +269,12 @@ def _iterate_closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the packages of the outside names that a function uses."""
+    """Yield the packages of the global and closure variables that a function uses.
+
+    Args:
+        code: code of the function.
+        names: values of these variables, by name.
+    """
     for value in (names.get(name) for name in code.co_names + code.co_freevars):
         if isinstance(value, types.ModuleType):
             yield value.__name__.partition(".")[0]
@@ -275,7 +288,7 @@ def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> 
 
 @functools.cache
 def _get_version(package: str) -> str:
-    """Return the version of an imported package; empty if the package states no version."""
+    """Return the version of an imported package, or an empty text if it has no version."""
     if package == "dpcore":
         return __version__
     version = imported_attribute(package, "__version__")
@@ -291,7 +304,7 @@ def _get_version(package: str) -> str:
 
 @functools.cache
 def _read_cpu_model() -> str:
-    """Return the model of the CPU, if it can be read without starting a process."""
+    """Return the model name of the CPU, or an empty text if the system does not give it."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             named = (line.partition(":")[2].strip() for line in lines if line[:10] == "model name")

@@ -1,15 +1,18 @@
-"""Source of a mechanism's randomness: the seed, its own, or a source that its copies share.
+"""Test whether a mechanism draws its randomness from the given generator or from elsewhere.
 
-The mechanism itself is tested. It draws some rows of both sides twice, and the second time the
-generators are first reset to their earlier states. If the two draws are independent, all 2r rows of
-one side are exchangeable: given their values, every way to sort them into r pairs is equally
-likely. The share of the ways in which all pairs agree is an exact p-value for every distribution,
-with or without atoms. It is 1/(2r - 1)!! if no two of the r rows agree, and already 2^-40 for
-r = 12.
+The mechanism makes r outputs (rows) on each input, and then makes them again with generators that
+are reset to their earlier states. If every row equals its repetition, the randomness comes from
+these generators, unless the rows are equal by chance.
 
-The number of rows depends on the rows and on the number of trials, never on clocks. A function of
-one output, which may be slow, is called at most 24 times for this test, or once for every eight
-trials if that is more.
+The p-value for chance is exact, for every distribution of the rows. If the two draws are
+independent, all 2r rows on one input are exchangeable. Given their values, all ways to divide the
+2r rows into r pairs are equally likely. The p-value is the share of these ways in which the two
+rows of every pair agree. If no two of the r rows agree, the p-value is 1/(2r - 1)!!, which is below
+2^-40 for r = 12.
+
+The number of rows depends on the number of trials and on the rows, and never on times. A function
+that makes one output per call may be slow. It is called at most 24 times for this test, or once for
+every eight trials if this number is larger.
 """
 
 from __future__ import annotations
@@ -36,44 +39,50 @@ from ..sampling.workers import runs_in
 from ..streams import PROBE, Generators, threads_of
 
 _FIRST_REPEATED_ROWS: Final = 64
-"""Number of rows on both sides together that are drawn twice at first."""
+"""Number of rows, on x and x' together, that are drawn twice at first."""
 _MIN_REPEATED_ANSWERS: Final = 12
-"""Least number of rows for a function of one output: p = 1/(11!!)^2 = 9e-9 if no two of 6 agree."""
+"""Least number of rows, on x and x' together, for a function that makes one output per call. If no
+two of the 6 rows on an input agree, the p-value is 1/(11!!)^2 = 9e-9."""
 _ROW_LIMITS: Final = ((2**17, 16), (2**9, 4))
-"""Largest numbers of rows, each with a number of trials per row; the larger limit is used."""
+"""Limits on the number of rows. Each limit is the smaller one of a number of rows, and the number
+of trials divided by the second number. The larger limit is used."""
 _ANSWER_LIMIT: Final = (2**17, 16)
-"""The same limit for functions of one output. Each is drawn twice: one call in eight trials."""
+"""Limit for a function that makes one output per call, in the same form. Each row needs two calls,
+so there is at most one call for every eight trials."""
 _MAX_LOG_P_VALUE: Final = math.log(5e-8)
-"""Logarithm of the p-value below which equal rows are not due to chance. There are at most 14
-looks, one for each doubling, so a chance result passes with probability at most 7e-7."""
+"""Logarithm of the p-value below which equal rows are not explained by chance. The p-value is
+computed at most 14 times in a test. Therefore the error probability of the test is at most 7e-7."""
 _PLAIN_DIFFERENCE: Final = 2.0**-4
-"""Relative difference that no float format rounds away, even if few rows show it."""
+"""Relative difference that is larger than the rounding of any float format."""
 _MAX_RECENT_NUMBERS: Final = 2**22
-"""Most values in one-row blocks that are compared together; at least two rows are compared."""
+"""Largest number of values in blocks of one row that are compared together. At least two rows are
+compared."""
 _MAX_KEPT_ELEMENTS: Final = 2**22
-"""Most values per side that are kept to find rows that agree."""
+"""Largest number of values per input that are kept to find rows that agree."""
 _MAX_COMPARED_COLUMNS: Final = 64
-"""Columns by which rows are compared. Further columns could only make the test stronger."""
+"""Largest number of columns in which rows are compared. More columns could only reduce the
+p-value."""
 
 _COMPARED_AT_ONCE: Final = 2**12
-"""Number of columns that are compared between two checks if any rows can still agree."""
+"""Number of columns that are compared at once. The comparison ends if no further column can change
+the result."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
-"""Function (number of a block, rows) -> outputs of the block."""
+"""Function `(number of a block, number of rows) -> outputs of the block`."""
 
 
 @dataclass(frozen=True)
 class Heard(CallableDraws):
-    """Draws that are made during the probe, with the time of each call.
+    """Draws from a mechanism before the audit, with a record of the time of each call.
 
     Args:
-        course: record of the calls.
+        course: the record of the calls and their times.
     """
 
     course: Course = field(default_factory=Course, compare=False)
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """Draw the requested rows of a block and record the time of the call."""
+        """Draw the rows of a block on one input, and record the time of the call."""
         begun = self.course.clock()
         outputs = super().draw(purpose, side, place)
         self.course.called(place.size, self.course.clock() - begun)
@@ -81,16 +90,19 @@ class Heard(CallableDraws):
 
 
 def classify_randomness(draws: CallableDraws, trials: int) -> str:
-    """Determine the source of a mechanism's randomness (`Audit.randomness`).
+    """Test whether a mechanism gives the same outputs again with the same random generator.
 
     Args:
         draws: the mechanism's draws.
-        trials: largest trial number of the audit; it limits the rows that are drawn here.
+        trials: largest trial number of the audit, which limits the rows that are drawn here.
 
     Returns:
-        "seed" if the same generator gives the same outputs bit for bit, "rounding" if they differ
-        only by rounding, "own" if they differ by more, and "not known" if equality may be chance
-        (for example, if all rows are equal).
+        One of these texts, for `Audit.randomness`:
+
+        - "seed": the outputs are the same bit for bit;
+        - "rounding": the outputs differ by rounding at most;
+        - "own": the outputs differ, so the mechanism has randomness of its own;
+        - "not known": equal outputs may be due to chance, for example if all rows are equal.
 
     Example:
         >>> from dpcore import Pair
@@ -110,28 +122,32 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
 
 Shared = tuple[str, Any]
-"""The argument that lets several processes draw, "executor" or "checkpoint", and its value."""
+"""Name and value of the argument because of which several processes draw: "executor" or
+"checkpoint"."""
 
 
 def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
-    """Check that processes do not repeat randomness from outside the seed's generators.
+    """Check that several processes would not repeat each other's outputs.
 
-    Every process has a copy of the mechanism and of all generators that the mechanism reaches.
-    Copied generators would repeat the draws of the other processes. The system's entropy is
-    different, because no state of a process can repeat it.
+    The check is for mechanisms with their own randomness. Every process has a copy of the
+    mechanism, and of all generators that the mechanism uses. Copies of a generator give the same
+    numbers in all processes. The random numbers of the operating system are different in every
+    process.
 
     Args:
-        draws: the mechanism's draws.
-        trials: largest trial number, as in `classify_randomness`.
-        shared: argument that lets several processes draw, for the error message.
+        draws: draws of a mechanism that does not take all its randomness from the given generator.
+        trials: largest trial number of the audit, which limits the rows that are drawn here.
+        shared: name and value of the argument because of which several processes draw. They appear
+            in the error message.
 
     Returns:
-        True if the randomness comes from the global generators of Python, numpy or torch, which can
-        be seeded for every block. False if this process cannot repeat the randomness.
+        True if the randomness comes from the global generators of Python, numpy or torch. dpcore
+        can seed these generators for every block. False if the randomness does not come from
+        generators in this process.
 
     Raises:
-        ValueError: if the randomness comes from another generator in this process, or may come from
-            one (so few rows differ that equal rows may be chance).
+        ValueError: if the randomness comes from another generator in this process. The error is
+            also raised if this cannot be excluded, because too few rows differ from each other.
     """
     with Generators.defaults() as generators:
         of_globals = _compare_with_states(generators, draws, draws, trials)
@@ -151,17 +167,22 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
 
 
 def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
-    """Return True if a call changes global generators, False if it changes no generator.
+    """Check which random generators a call of the mechanism changes.
 
-    This is for mechanisms with hardly different outputs, because such outputs do not show if
-    processes would repeat them. One call per side is made.
+    The check is for mechanisms whose outputs hardly differ, so that equal outputs prove nothing. It
+    calls the mechanism once on x and once on x'.
 
     Args:
         draws: the mechanism's draws.
-        shared: argument that lets several processes draw, for the error message.
+        shared: name and value of the argument because of which several processes draw. They appear
+            in the error message.
+
+    Returns:
+        True if a call changes a global generator of Python, numpy or torch. False if a call does
+        not change any generator.
 
     Raises:
-        ValueError: if a call changes the state of another generator in this process.
+        ValueError: if a call changes another generator in this process.
     """
     with Generators.everywhere() as every:
         rows = 1 if one_by_one(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
@@ -184,7 +205,17 @@ def _refuse_copies(draws: CallableDraws, shared: Shared, verb: str) -> NoReturn:
 def _compare_with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
-    """Compare two draws on each side; the second draw begins with the first's generator states."""
+    """Draw rows twice on x and on x', with the same states of generators, and compare them.
+
+    Args:
+        generators: the generators whose states are reset before the second draw.
+        first: the mechanism's draws.
+        second: draws of the same mechanism or of a copy, for the second draw.
+        trials: largest trial number of the audit, which limits the rows.
+
+    Returns:
+        The results for x and x', as in `classify_randomness`.
+    """
     both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
     sides = [_RepeatedSide(generators.kept(a), generators.put_back(b)) for a, b in both]
     _draw_twice(sides, first, trials, until_own=False)
@@ -194,7 +225,10 @@ def _compare_with_states(
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
-    """Make two copies as in two processes; return the object itself if it cannot be copied."""
+    """Return two copies of a mechanism, as in two processes.
+
+    If the mechanism cannot be copied, it is returned twice.
+    """
     for duplicate in (_pickle_copy, copy.deepcopy):
         try:
             return duplicate(mechanism), duplicate(mechanism)
@@ -220,17 +254,18 @@ def _make_draw_functions(draws: CallableDraws) -> tuple[Draw, Draw]:
 
 @dataclass
 class _RepeatedSide:
-    """Rows that were drawn twice on one side, and the result of their comparison.
+    """Rows that were drawn twice on one input, and the result of their comparison.
 
     Args:
         first: function that draws a block.
         again: function that draws the block again.
-        rows: number of rows drawn.
-        blocks: number of blocks drawn.
-        found: "seed", "rounding" or "own", the result for all rows so far.
+        rows: number of rows drawn so far, without repetitions.
+        blocks: number of blocks drawn so far.
+        found: result for all rows so far: "seed" (equal), "rounding" (equal up to rounding) or
+            "own" (different).
         alike: number of rows that agree with the first row.
-        others: the first row, and rows that do not agree with it.
-        recent: blocks of few rows with their repetitions, which will be compared together.
+        others: the first row, and rows that do not agree with the first row.
+        recent: blocks and their repetitions that are not compared yet.
     """
 
     first: Draw
@@ -243,7 +278,7 @@ class _RepeatedSide:
     recent: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = field(default_factory=list)
 
     def draw_rows(self, rows: int, block: int) -> None:
-        """Draw more rows twice, in blocks; stop at a block that differs by more than rounding."""
+        """Draw `rows` more rows twice, in blocks. Stop if a block differs from its repetition."""
         while rows > 0 and self.found != "own":
             some = min(rows, block)
             outputs = self.first(self.blocks, some)
@@ -256,7 +291,7 @@ class _RepeatedSide:
                 self._compare_recent()
 
     def draw_one_row(self) -> None:
-        """Draw one row twice, because two calls can show a mechanism's own randomness."""
+        """Draw one row twice, and set `found` to "own" if the two rows clearly differ."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
         self.recent.append((outputs, again))
@@ -289,7 +324,7 @@ class _RepeatedSide:
 
     @property
     def log_chance(self) -> float:
-        """Logarithm of the probability that all rows agree with their repetitions by chance."""
+        """Logarithm of the p-value that all rows agree with their repetitions by chance."""
         if not self.others:
             return 0.0
         numbers = _group_rows(join_outputs(self.others))
@@ -300,14 +335,15 @@ class _RepeatedSide:
 
 
 def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
-    """Compute the logarithm of the probability that all pairs of a random pairing agree.
+    """Compute the log probability that all pairs agree if rows are divided into pairs at random.
 
-    Let r rows be drawn twice, and let the rows of one group agree. There are (2r - 1)!! ways to
-    sort all 2r rows into pairs. In prod (2m - 1)!! of them, over groups of m rows, all pairs are
-    within one group.
+    Suppose that r rows are drawn twice. All rows that agree with each other form a group. There are
+    (2r - 1)!! ways to divide the 2r rows into pairs. A group of m rows and their m repetitions can
+    be divided into pairs in (2m - 1)!! ways. The probability is the product of the numbers
+    (2m - 1)!! over all groups, divided by (2r - 1)!!.
 
     Args:
-        sizes: number of rows m of each group.
+        sizes: number m of rows in each group, without repetitions.
 
     Returns:
         The logarithm.
@@ -320,7 +356,7 @@ def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
 
 
 def _log_pairings(pairs: Any) -> Any:
-    """Compute the logarithm of (2m - 1)!!, the number of ways to sort 2m objects into m pairs."""
+    """Return the logarithm of (2m - 1)!!, the number of ways to divide 2m objects into m pairs."""
     from scipy.special import gammaln
 
     return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
@@ -338,13 +374,13 @@ def _combine_verdicts(sides: list[_RepeatedSide]) -> str:
 def _draw_twice(
     sides: list[_RepeatedSide], draws: CallableDraws, trials: int, until_own: bool
 ) -> None:
-    """Draw rows of two sides twice, until chance is excluded or the limit is reached.
+    """Draw rows twice on x and on x', until chance is excluded or a limit is reached.
 
     Args:
-        sides: rows on x and on x'.
+        sides: the rows on x and on x', which are added to.
         draws: the mechanism's draws.
-        trials: number of trials of the audit.
-        until_own: True to stop as soon as one side differs.
+        trials: largest trial number of the audit, which limits the rows.
+        until_own: True to stop as soon as rows on one input differ from their repetitions.
     """
     answers = one_by_one(draws.mechanism)
     limits = (_ANSWER_LIMIT,) if answers else _ROW_LIMITS
@@ -369,7 +405,7 @@ def _draw_twice(
 
 
 def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
-    """Return True if two blocks differ by more than the rounding of any float format."""
+    """Return True if two blocks differ by more than rounding, in any float format."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None or numbers.shape != others.shape:
         return compare_outputs(outputs, again) == "own"
@@ -379,7 +415,7 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
 
 
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that agree with one row up to rounding."""
+    """Return a mask of the rows in `outputs` that agree with `row` up to rounding."""
     if row.dtype == outputs.dtype and row.shape[1:] == outputs.shape[1:] and row.dtype != object:
         return _rows_agree(outputs, np.broadcast_to(row, outputs.shape))
     both = join_outputs([row, outputs])
@@ -387,9 +423,10 @@ def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDA
 
 
 def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the number of a group for each row.
+    """Divide rows into groups so that rows that agree up to rounding are in one group.
 
-    Rows that agree are in one group. A group may also contain rows that do not agree.
+    A group may also contain rows that do not agree. The result has the number of the group of each
+    row, shape `(size,)`.
     """
     numbers = _as_float_columns(outputs)
     if numbers is None:
@@ -415,16 +452,20 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 
 def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
-    """Compare two arrays of outputs: return "seed", "rounding" or "own".
+    """Compare outputs with their repetitions.
 
     Args:
         outputs: outputs of shape `(size, ...)`.
-        again: outputs of the same shape.
+        again: the repetitions, of the same shape.
 
     Returns:
-        "seed" if they are equal bit for bit. "rounding" if every number is within 8 units in the
-        last place of its column's format, at its own magnitude or at the column's median if that is
-        larger. Otherwise "own".
+        One of these texts:
+
+        - "seed": the arrays are equal bit for bit;
+        - "rounding": every number differs by at most 8 units in the last place. The unit is that of
+          the column's float format, at the size of the number or at the median size of the column,
+          whichever is larger;
+        - "own": the arrays differ by more.
     """
     rows, other = encode_rows(outputs), encode_rows(again)
     same = rows is not None and other is not None and np.array_equal(rows, other)
@@ -434,7 +475,10 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
 
 
 def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of rows that agree up to rounding; rows without floats must be equal."""
+    """Return a mask of the rows that agree with their repetitions up to rounding.
+
+    Rows without floats must be equal.
+    """
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
         rows, other = encode_rows(outputs), encode_rows(again)
@@ -459,7 +503,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
 
 
 def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the numbers that may be rounded values of one real number."""
+    """Return a mask of the numbers that differ from their repetitions by rounding at most."""
     grains = grains_of(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
@@ -468,7 +512,7 @@ def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArra
 
 
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """Return outputs as columns of floats, or None if they are not floats."""
+    """Return outputs as a table of floats, shape `(size, columns)`, or None for other outputs."""
     kind = outputs.dtype.kind
     if kind == "O" and all(isinstance(entry, float) for entry in outputs.ravel().tolist()):
         outputs, kind = outputs.astype(np.float64), "f"
@@ -478,7 +522,13 @@ def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
 
 
 def refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
-    """Raise an error for more than one thread, of the package or of an executor."""
+    """Raise a ValueError if several threads, of dpcore or of an executor, would call the mechanism.
+
+    Args:
+        threads: the argument `threads` of the audit.
+        executor: the argument `executor` of the audit.
+        what: text for the message: the property of the mechanism that forbids threads.
+    """
     workers = threads_of(threads, default=1)
     if executor is None and workers > 1:
         raise invalid("threads", f"1 for a mechanism {what}", workers)

@@ -1,9 +1,10 @@
-"""Register of begun parts, next to their run file, so that a part is not counted twice.
+"""Register of the parts of an audit whose count has begun, so that no part is counted twice.
 
-If the seed repeats the outputs, a second count of a part verifies the first count. Otherwise,
-counting a part several times and keeping the best count certifies too much. A record cannot prove
-that this did not happen, because a user can delete files. The register only prevents unintended
-repetitions.
+The trials of an audit can be divided into parts, which several machines count. If the seed repeats
+the outputs, a second count of a part gives the same numbers. Otherwise, a user could count a part
+several times and keep the best count. The bound would then be too large. The register, which lies
+next to the run file, prevents unintended second counts. It cannot prevent intended second counts,
+because a user can delete files.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from ..paths import write_atomically
 from .run_files import RunFile
 
 _LOOKED: Final = "looked"
-"""Name of the file that records that counts were seen before the end."""
+"""Name of a file whose existence means that a person saw counts before the end of the audit."""
 
 
 class _Entry(NamedTuple):
-    """Registered count of one part.
+    """Entry of the register: the valid count of one part.
 
     Args:
-        out: file of the count.
-        number: random number, which is also in the file of the count.
-        voided: numbers of counts that are void.
+        out: path of the file with the count.
+        number: random number that identifies the count. It is also stored in the file of the count.
+        voided: numbers of earlier counts of this part that are void.
     """
 
     out: str
@@ -38,17 +39,19 @@ class _Entry(NamedTuple):
 
 
 def register_part(run_path: Path, run: RunFile, again: bool) -> None:
-    """Register the count of a part before it begins, unless the seed repeats it.
+    """Register the count of a part before the count begins.
 
-    If the folder cannot be written to, no part is registered, and the report states so.
+    The part is not registered if the seed repeats its outputs. If the folder of the run file cannot
+    be written to, no part is registered, and the report states this.
 
     Args:
-        run_path: path of the run file.
-        run: file of the part. No other process counts for it.
-        again: True if an earlier count of the part becomes void.
+        run_path: path of the run file of the whole audit.
+        run: the file for the count of the part, locked by this process.
+        again: True to make an earlier count of this part void.
 
     Raises:
-        ValueError: if the part is registered for another count, or if `run` is a void count.
+        ValueError: if another count of this part is registered, if the count in `run` is void, or
+            if `again` is True and the seed repeats the outputs.
     """
     assert run.part is not None
     if run.is_repeatable:
@@ -99,24 +102,24 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
 
 
 def register_look(runs: Iterable[RunFile]) -> None:
-    """Register that counts of these parts were seen before the end."""
+    """Register that a person saw counts of these parts before the end of the audit."""
     for folder in _list_folders(runs):
         with contextlib.suppress(OSError):
             (folder / _LOOKED).touch()
 
 
 def read_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
-    """Compare parts with the register.
+    """Check the files of counted parts against the register.
 
     Args:
-        runs: files of the parts to be merged.
+        runs: files of the parts that are merged.
 
     Returns:
-        True if a look at the counts is registered, and the note for the report (empty if the seed
-        repeats the parts).
+        True if a person saw counts before the end, and a note for the report. The note is empty if
+        the seed repeats the outputs.
 
     Raises:
-        ValueError: if a part is void.
+        ValueError: if the count in a file is void.
     """
     runs = [run for run in runs if not run.is_repeatable and run.part is not None]
     if not runs:
@@ -147,16 +150,16 @@ def read_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
 
 
 def _list_folders(runs: Iterable[RunFile]) -> list[Path]:
-    """List the folders in which parts are registered, without repetitions."""
+    """List the folders of the registers of these parts, each folder once."""
     folders = [Path(run.registration["folder"]) for run in runs if run.registration]
     return list(dict.fromkeys(folders))
 
 
 def _read_entry(path: Path) -> _Entry:
-    """Read the registered count of a part.
+    """Read an entry of the register.
 
     Raises:
-        ValueError: if the file does not contain a registered count.
+        ValueError: if the file does not contain an entry that dpcore wrote.
     """
     try:
         record: dict[str, Any] = instance("entry", json.loads(path.read_text("utf-8")), dict)

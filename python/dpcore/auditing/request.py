@@ -1,4 +1,4 @@
-"""Checked arguments of an audit, and all decisions before anything is counted."""
+"""Request of an audit: its checked arguments, and all decisions before the count."""
 
 from __future__ import annotations
 
@@ -58,29 +58,32 @@ from .randomness import (
 )
 
 _DISTANCE_SLACK: Final = 1e-9
-"""Relative tolerance of the distance check, because rounding may increase a distance."""
+"""Relative tolerance when the distance of a pair is checked, because of rounding."""
 
 BLOCK: Final = 256
-"""Trials in a block of an audit with early stop. Its first look comes after one block."""
+"""Default number of trials in a block of an audit with early stop. The first test comes after one
+block."""
 
 _ANSWER_BLOCK: Final = 4096
 _SHARED_ANSWER_BLOCK: Final = 16
-"""Calls of a function of one output in a block. If threads may share the calls, a block is short,
-so that 200 calls keep eight threads busy. A block costs as much as a call of 0.2 ms."""
+"""Largest default number of trials in a block, for a function that makes one output per call. The
+second number is for functions that several threads may call. Then blocks are short, so that 200
+calls keep eight threads busy."""
 
 _MAX_RAISED_NATIVE_TRIALS: Final = 2**24
 _MAX_RAISED_TRIALS: Final = 2**20
-"""Largest raised default of the number of trials, for native noises and other mechanisms."""
+"""Largest number of trials to which the default is raised, for native noises and for other
+mechanisms."""
 _REACH_MARGIN: Final = 0.5
-"""Excess of the ceiling over the claim, in epsilon, for which the default is raised."""
+"""If the default number of trials is raised, the largest certifiable epsilon exceeds the claim by
+this number."""
 _FEWEST_USUAL_TRIALS: Final = 10**5
 _DEFAULT_TRIALS: Final = 10**6
-"""Counted draws per side if neither the caller nor the mechanism gives a number."""
+"""Default number of counted draws per input, if the mechanism does not give another default."""
 MIN_BUDGET_TRIALS: Final = 100
-"""Fewest trials that a budget gives or a forecast proposes. For any larger number, native votes
-have the same route and outputs the same form."""
+"""Smallest number of trials that is chosen for a given time, or proposed by a forecast."""
 _MORE_TRIALS_FACTOR: Final = 10
-"""Factor on the trials for which a report states the certifiable epsilon."""
+"""A report states the certifiable epsilon also for this many times the trials."""
 OTHER_BITS_NOTE: Final = (
     "workers that give other bits for one seed were accepted (same_bits=False): the seed may not "
     "repeat these counts"
@@ -89,13 +92,20 @@ OTHER_BITS_NOTE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class UnsettledRequest(Arguments):
-    """Checked arguments of an audit before its pair is chosen.
+    """Checked arguments of an audit, before the pair of inputs is chosen.
 
-    `wanted` holds the pairs to choose from, and `probe_pair` is the pair that shows the shapes.
-    `randomness` is the source of randomness (see `Audit`). With `globals`, the global generators
-    are seeded for every block. `default_trials` is the default number of trials before it was
-    raised, or None if it was not raised. `budget` is the time in seconds for which the trials are
-    chosen, or None.
+    These fields are added to the arguments of `dpcore.audit`:
+
+    - `wanted`: the pairs from which one is chosen;
+    - `probe_pair`: the pair on which the mechanism is called before the choice;
+    - `seed`: the seed of all draws;
+    - `budget`: the time in seconds for which the number of trials is chosen, or None;
+    - `shape`, `fields`, `columns`: shape of an output, its field names and its column names;
+    - `randomness`: result of the test of the randomness, as in `Audit.randomness`;
+    - `globals`: True if the global random generators are seeded for every block;
+    - `doubted`: sentences that say why the outputs do not seem independent;
+    - `probe_notes`: other notes on the first calls;
+    - `default_trials`: the usual default number of trials if it was raised, else None.
     """
 
     attack: AuditAttack
@@ -120,9 +130,10 @@ class UnsettledRequest(Arguments):
 
     @property
     def goal(self) -> Goal:
-        """Number of trials and level to be certified.
+        """Number of trials, delta and confidence for which the event is chosen.
 
-        The number is rounded down to a power of two, so that runs of about equal size agree.
+        The number of trials is rounded down to a power of two. Therefore audits of about equal size
+        choose the same event.
         """
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
@@ -133,7 +144,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def pilot_size(self) -> int:
-        """Number of pilot draws per side."""
+        """Number of pilot draws per input."""
         if self.pilot is not None:
             return self.pilot
         usual, most = self.attack.default_pilot(self.trials), self.wanted.most_pilot
@@ -143,7 +154,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the reader about the arguments."""
+        """Notes for the report about the arguments."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
             return ()
@@ -159,7 +170,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def looks_at_floats(self) -> bool:
-        """True if the audit looks for a floating-point finding."""
+        """True if the audit also searches for a leak by floating-point bits."""
         return self.floats or self.attack.looks_at_floats
 
     def make_source(self, pair: Pair) -> Source:
@@ -194,7 +205,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def workers(self) -> int:
-        """Number of threads of a callable; with an executor, its number of workers."""
+        """Number of threads that call the mechanism, or number of workers of the executor."""
         if self.executor is not None:
             return count_workers(self.executor, self.threads)
         return threads_of(self.threads, default=1)
@@ -202,11 +213,17 @@ class UnsettledRequest(Arguments):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(UnsettledRequest):
-    """Settled request of an audit, with its one pair and facts that follow from the pair.
+    """Checked arguments of an audit, after the pair of inputs is chosen.
 
-    `claim` is the claim that applies to the pair. `clean` holds the vectors that the noise is added
-    to, if the mechanism states them. `declared_loss` is the exact loss of the declared noise on the
-    pair. `pair_notes` are notes for the reader about the pair and the mechanism.
+    These fields are added to those of `UnsettledRequest`, or replace them:
+
+    - `pair`: the pair of inputs;
+    - `claim`: the claim for this pair;
+    - `clean`: the two vectors to which the mechanism adds noise, if it states them, else None;
+    - `declared_loss`: the exact privacy loss on the pair, if the mechanism states its noise;
+    - `searched`: the record of the search of the pair, or None;
+    - `pair_notes`: notes for the report about the pair and the mechanism;
+    - `tangent`: epsilon of the tangent that is tested, if the claim is a curve.
     """
 
     pair: Pair
@@ -218,23 +235,27 @@ class Request(UnsettledRequest):
 
     @property
     def known(self) -> Pair:
-        """The two inputs in the form that attacks use."""
+        """The two inputs as attacks use them: vectors of floats, if possible."""
         return pair_to_floats(self.pair if self.clean is None else self.clean)
 
     @property
     def stated_scores(self) -> tuple[StatedLogRatio, ...]:
-        """Score that the mechanism states, if the attack uses such a score."""
+        """The log-likelihood ratio that the mechanism states, if the attack uses it.
+
+        The tuple has one score, or is empty.
+        """
         takes_them = self.attack.takes_stated_scores
         return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
 
     def at_tangent(self, counts: Counts) -> Request:
-        """Return the request with the tangent of its claim that suits an event of the pilot.
+        """Return the request with the tangent of the claimed curve that suits an event best.
 
         Args:
-            counts: counts of the event in the pilot, with the numerator's side first.
+            counts: pilot counts of the event. The input on which the event is more frequent comes
+                first.
 
         Returns:
-            The request itself if the claim is not a curve.
+            The request with `tangent` and `delta`. It is unchanged if the claim is not a curve.
         """
         if not isinstance(self.claim, Claim):
             return self
@@ -249,14 +270,17 @@ def request_of(
     settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
     usual_trials: int | None = None,
 ) -> UnsettledRequest:
-    """Check every argument before anything is drawn, then probe the mechanism.
+    """Check all arguments of an audit, then make a few calls to test the mechanism.
 
     Args:
         arguments: the arguments.
-        course: record of every call.
-        settle: function that returns the request after the first call, with its number of trials if
-            that depends on the time of calls. None means no change.
-        usual_trials: default number of trials of the caller. Defaults to the default of `audit`.
+        course: record in which all calls are counted and timed.
+        settle: function that is called after the first calls. It returns the request, with the
+            number of trials if this number depends on the time of a call. None means no change.
+        usual_trials: default number of trials. Defaults to that of `dpcore.audit`.
+
+    Returns:
+        The checked arguments, with the results of the first calls.
     """
     course.step("probe", "trying the mechanism")
     made = provenance_of(arguments.mechanism, arguments.source)
@@ -335,7 +359,7 @@ def request_of(
 
 
 def _check_budget(arguments: Arguments) -> float | None:
-    """Return the seconds of a budget, or None."""
+    """Return the time in seconds that the audit may take, or None if `seconds` is not given."""
     if arguments.seconds is None:
         return None
     budget = errors.real("seconds", arguments.seconds, low=0.0, open_low=True)
@@ -347,7 +371,10 @@ def _check_budget(arguments: Arguments) -> float | None:
 
 
 def _find_form(request: UnsettledRequest) -> UnsettledRequest:
-    """Add the form of the outputs. Native and timed mechanisms need no call for it."""
+    """Add the shape and the names of the outputs to the request.
+
+    Native mechanisms and timed audits need no call for this.
+    """
     if not (is_native(request.mechanism) or request.attack.times):
         inputs = inputs_of(request.mechanism, request.probe_pair)
         called = request.mechanism, inputs, request.seed, request.course
@@ -363,9 +390,11 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 
 
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
-    """Add the results of a few calls: dependent rows, effects of the call, source of randomness.
+    """Call the mechanism a few times, and add the results of tests to the request.
 
-    Raise an error for one noise in all rows, and for randomness that threads or processes share.
+    The tests check whether rows are independent, whether the size of a call has an effect, and
+    where the randomness comes from. A ValueError is raised if all rows have the same noise, or if
+    threads or processes would share or repeat the mechanism's own randomness.
     """
     mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
@@ -394,7 +423,10 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
 
 
 def _find_shared(request: UnsettledRequest) -> tuple[str, Any] | None:
-    """Return name and value of the argument that lets several processes draw, or None."""
+    """Return name and value of the argument because of which several processes may draw.
+
+    The argument is `executor` or `checkpoint`. The result is None if only this process draws.
+    """
     executor = request.executor
     if executor is not None and runs_in(executor) == "processes":
         return "executor", executor
@@ -428,7 +460,7 @@ def _check_size(request: UnsettledRequest) -> None:
 
 
 def _refuse_encoder(mechanism: Any, pair: Any) -> None:
-    """Raise an error for a text encoder, which is not a mechanism yet."""
+    """Raise a TypeError if a text encoder without noise is given as the mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
     if (
@@ -461,10 +493,11 @@ def _adapt_mechanism(mechanism: Any) -> Any:
 def _read_privacy_map(
     mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
 ) -> tuple[Any, float | Claim | None, float]:
-    """Read the claim from a measurement's privacy map, or `delta` from the mechanism.
+    """Return the mechanism, and the claim and delta that are tested.
 
-    A measure that is not an epsilon (with or without a delta) or zCDP gives no claim. If a
-    mechanism has a `delta` and a `claim`, both are tested.
+    If no claim is given, the privacy map of an OpenDP measurement gives claim and delta for the
+    relation of neighbours. A privacy measure other than epsilon, (epsilon, delta) or zCDP gives no
+    claim. Other mechanisms may state their own `delta` together with a `claim`.
     """
     if claim is not None:
         return mechanism, claim, delta
@@ -482,7 +515,16 @@ def _read_privacy_map(
 
 
 def _choose_larger_delta(own: float, delta: float, whose: str) -> float:
-    """Return the larger of the requested and the own delta; raise an error for a smaller one."""
+    """Return the larger of two deltas.
+
+    Args:
+        own: delta that the mechanism states.
+        delta: delta that the caller gives, or 0.
+        whose: text for the error message: where `own` comes from.
+
+    Raises:
+        ValueError: if `delta` is above 0 and smaller than `own`.
+    """
     if 0.0 < delta < own:
         # With a larger delta the claim remains true. A smaller delta would be another claim.
         raise errors.invalid("delta", f"at least {own!r}, {whose}", delta)
@@ -518,7 +560,7 @@ def _choose_native_route(
 
 
 def settle_request(unsettled: UnsettledRequest) -> Request:
-    """Return the request with one pair, and with the claim that applies to it."""
+    """Choose the pair of inputs, and return the request with this pair and its claim."""
     pair = unsettled.wanted.pairs[0] if len(unsettled.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
@@ -561,19 +603,21 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
 def raise_trials(
     usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, arguments: Arguments
 ) -> int:
-    """Return the default number of trials, raised if the default cannot refute the claim.
+    """Return the default number of trials, which is raised if it is too small for the claim.
+
+    It is too small if even a perfect event could not certify a bound above the claim.
 
     Args:
-        usual: the default number of trials.
-        mechanism: the audited mechanism, after adaptation.
+        usual: the usual default number of trials.
+        mechanism: the audited mechanism.
         pair: its inputs, or the first pair to choose from.
         attack: the attack.
         arguments: the other arguments. If `claim` is None, the mechanism's own claim is used.
 
     Returns:
-        The number of trials with a ceiling of the claim plus .5. The default is returned if it is
-        enough, if outputs are slow to make, or if the number is too large (above 2^24 for native
-        noises and 2^20 for others).
+        The number of trials for which the largest certifiable epsilon is the claim plus .5. The
+        usual default is returned if it is large enough, or if outputs are slow to make. It is also
+        returned if the raised number would exceed 2^24 (native noises) or 2^20 (other mechanisms).
     """
     claim: Any = (
         mechanism_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
@@ -612,21 +656,29 @@ def raise_trials(
 
 
 def format_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
-    """Return a note that the default number of trials was raised, if it was raised."""
+    """Return a note for the report if the default number of trials was raised.
+
+    Args:
+        usual: the usual default, or None if it was not raised.
+        trials: the number of trials.
+    """
     if usual is None:
         return ()
     return (f"{trials:,} trials, since the default of {usual:,} cannot refute this claim",)
 
 
 def most_certified(request: UnsettledRequest, pair: Pair, trials: int) -> float:
-    """Return the largest bound that this number of trials can certify, for a perfect event."""
+    """Return the largest bound on epsilon that a number of trials can certify.
+
+    This is the bound for an event that occurs in all draws on x and in no draw on x'.
+    """
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
     return per_distance(bound, request.delta, pair.distance)
 
 
 def _list_cost_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
-    """List notes on the certifiable epsilon if every output is slow to make."""
+    """Return a note on the largest certifiable epsilon, for mechanisms whose outputs are slow."""
     if request.attack.pools or request.attack.times:
         return ()
     more = _MORE_TRIALS_FACTOR * request.trials
@@ -639,7 +691,7 @@ def _list_cost_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
 
 
 def _list_seed_notes(request: UnsettledRequest) -> tuple[str, ...]:
-    """List notes on seeds that may not repeat an audit."""
+    """Return a note if the seed may not repeat the audit."""
     if not (request.same_bits or (request.executor is None and request.checkpoint is None)):
         return (OTHER_BITS_NOTE,)
     if not isinstance(request.mechanism, Tool) or request.randomness != "own":
@@ -651,7 +703,10 @@ def _list_seed_notes(request: UnsettledRequest) -> tuple[str, ...]:
 
 
 def check_curve(claim: Any, delta: float, bound: str) -> None:
-    """Raise an error for arguments that cannot be combined with a claim that is a curve."""
+    """Raise a ValueError if `delta` or `bound` cannot be combined with a claimed curve.
+
+    There is no error if the claim is not a curve.
+    """
     if not isinstance(claim, Claim):
         return
     if delta:
@@ -662,7 +717,14 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
 
 
 def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
-    """Return the tested claim; the mechanism's own claim only if it applies to the pair."""
+    """Return the claim that is tested: the given one, or the mechanism's own claim.
+
+    Raises:
+        ValueError: for one of these reasons:
+
+            - the inputs are farther apart than the mechanism's own claim allows;
+            - the claim is a curve, and the `distance` of the pair is not 1.
+    """
     if isinstance(claim, Claim):
         if pair.distance != 1.0:
             requirement = f"1 where claim is a curve ({claim})"

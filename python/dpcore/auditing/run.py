@@ -1,10 +1,10 @@
 """Audit of a mechanism: choose an event, count it on fresh draws, certify a bound on epsilon.
 
-There are three kinds of audits. One counts a fixed number of trials. One stops as soon as the claim
-is refuted. One times single calls, each on a side that a fair coin chooses. The facts that are
-fixed before a count are kept separate from the counts. A run file holds both. A process that
-continues a run is compared with the process that began it. The draws of a finished audit can be
-repeated.
+There are three kinds of audits. The first kind counts a fixed number of trials. The second kind
+stops as soon as the claim is refuted. The third kind measures the time of single calls; a fair coin
+draws the input of each call. All decisions that are made before the count are stored separately
+from the counts. A run file contains the decisions and the counts, so that another process can
+continue the audit.
 """
 
 from __future__ import annotations
@@ -58,141 +58,147 @@ SETTLED_FIELDS: Final = (
 """Fields of an audit that are copied from its request."""
 
 _MAX_LATTICE_TRIALS: Final = 2**20
-"""Number of trials on which the floating-point finding is counted, because it is not rare."""
+"""Largest number of trials on which the event of the floating-point bits is counted."""
 _MAX_CURVE_TRIALS: Final = 2**22
 _MAX_FAILING_CALLS: Final = 256
-"""Number of calls that are tried to find the input that makes a timed call fail."""
+"""Largest number of calls that are made to find the input on which a timed call fails."""
 _MAX_NUMBERING_ROWS: Final = 256
-"""Number of rows in which a column of row numbers is looked for."""
+"""Largest number of rows that are searched for a column of row numbers."""
 _TRIALS_PER_NUMBERING_ROW: Final = 8
-"""Trials per row that is read, for a function of one output, which may be slow."""
+"""Number of trials for each of these rows, for a function that makes one output per call, which may
+be slow."""
 
 
 @suggest_arguments
 @with_signature_of(Arguments)
 def audit(arguments: Arguments) -> Audit:  # noqa: D417
-    """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
+    """Attack a mechanism, and certify a lower bound on its true privacy loss epsilon.
 
-    Outputs are drawn on both inputs of a pair of neighbours, and an event is counted on each side.
-    Pair, event and direction (the side in the numerator) are chosen on separate pilot draws. Then
-    fresh draws are made and counted, exactly `n = n' = trials`. The verdict is *refuted* if the
-    certified bound exceeds the claim. An audit never shows that a mechanism is private.
+    The audit draws outputs of the mechanism on two neighbouring inputs, x and x'. An attack chooses
+    an event on the pilot, which is the first draws. The audit then makes `trials` fresh draws on
+    each input and counts the event. From the two counts it computes a lower confidence bound on
+    epsilon. The verdict is *refuted* if the bound exceeds the claim. An audit never shows that a
+    mechanism is private.
 
     Args:
         mechanism: the mechanism to audit, one of these:
 
             - a native mechanism, such as `dpcore.Laplace(1.0)`, which the compiled core of dpcore
               draws;
-            - a callable `(x, size, rng) -> outputs`. Outputs have shape `(size, ...)`, or are a
-              list of `size` outputs of any kind, such as strings, tuples, or lists of varying
-              length. All randomness must come from the numpy Generator `rng`;
+            - a callable `(x, size, rng) -> outputs` that makes `size` outputs. The result is an
+              array of shape `(size, ...)`, or a list of `size` objects, such as strings, tuples, or
+              lists of varying length. All randomness must come from the numpy Generator `rng`;
             - an OpenDP measurement, a diffprivlib mechanism, or a torch module;
-            - a scipy or torch distribution, which is added to x;
+            - a scipy or torch distribution: noise that is added to x;
             - an object whose method `as_mechanism()` returns a mechanism, such as a
               `dpcore.torch.PrivateEncoder`.
 
-            A mechanism that encodes its input first may state the vector to which it adds noise,
-            see `dpcore.mechanisms.declarations`.
-        pair: two neighbouring inputs, as a `Pair` or a tuple. Several Pairs are allowed; the audit
-            uses the pair with the largest expected bound. This choice takes at most eight draws per
-            side for each trial, or 64 for each pair if that is more. The plan of a search,
-            `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
-            `default_pair()`, or to [0] against [1] for the package's own noises. For an L1 claim
-            about many entries, attacks reach the largest bounds on
-            `dpcore.pairs.patterns(dim, "one")`.
-        neighbour: relation that defines the neighbours of the claim: `dpcore.pairs.L1(1.0)`, `L2`,
-            `Linf`, `Replace`, `AddRemove` or your own relation. "l1" is `L1(1.0)`, and ("l1", 2.0)
-            is `L1(2.0)`. Every tried pair is checked against the relation, and its `distance` must
-            be 1. If the mechanism states a claim, the pair is also checked against the norm and
-            sensitivity of the mechanism. An OpenDP measurement then provides claim and delta. None
-            means that the claim is about the two given inputs.
-        null: True to allow two equal inputs, on which every finding is a false alarm.
-        attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
-            `(outputs, outputs_prime, pair) -> event`, which is called with pilot draws. Defaults to
-            "auto", `dpcore.attacks.Auto()`, which tries all attacks that apply.
-        trials: number of counted draws per side: an int, or "1e8", or 1e8. Defaults to 10**6, or to
-            4,000 if every output needs a forward pass of a random text encoder.
-        start: number of the first trial. Audits of disjoint ranges of trials can be merged if they
+            If the mechanism encodes its input before it adds noise, it may state the encoded
+            vector (see `dpcore.mechanisms.declarations`).
+        pair: the two neighbouring inputs, as a `Pair` or a tuple. If several Pairs are given, the
+            audit chooses the pair with the largest expected bound. For this choice, dpcore makes at
+            most ``8 * trials`` draws per input, or 64 draws per input and pair if this is more. A
+            search, `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
+            `default_pair()`, or to [0] and [1] for noises of dpcore. If the claim is about inputs
+            with many entries at an L1 distance, try `dpcore.pairs.patterns(dim, "one")`: attacks
+            reach the largest bounds on these pairs.
+        neighbour: relation that defines which inputs are neighbours in the claim. Give
+            `dpcore.pairs.L1(1.0)`, `L2`, `Linf`, `Replace`, `AddRemove` or your own relation. "l1"
+            means `L1(1.0)`, and ("l1", 2.0) means `L1(2.0)`. dpcore checks that the inputs of each
+            pair are neighbours; the `distance` of the pair must be 1. If the mechanism states its
+            own claim, dpcore also checks the pair against the norm and the sensitivity of the
+            mechanism. With a relation, an OpenDP measurement provides claim and delta. None means
+            that the claim is about the two given inputs.
+        null: True to allow two equal inputs. Every finding on equal inputs is a false alarm.
+        attack: an object of `dpcore.attacks`, its name (such as "threshold" or "majority-vote"), or
+            a function `(outputs, outputs_prime, pair) -> event`, which is called with pilot draws.
+            Defaults to `dpcore.attacks.Auto()`, which tries all attacks that apply.
+        trials: number of counted draws per input: an int, or a text or float such as "1e8" or 1e8.
+            Defaults to 10**6, or to 4,000 if every output needs a forward pass of a random text
+            encoder.
+        start: number of the first trial. Audits of different ranges of trials can be merged if they
             have the same seed and the same `pilot`. Give `pilot` explicitly, because its default
             depends on `trials`.
-        seconds: time in seconds that the audit may take, instead of `trials`. The number of trials
-            is the largest number of whole blocks that fits, or of single trials if no block fits.
-            This number is fixed before the pilot from the speed of a few calls, and it is recorded:
-            `trials=` with this number repeats the audit. If the load of the machine changes, the
-            audit takes more or less time.
+        seconds: time in seconds that the audit may take, instead of `trials`. dpcore measures a few
+            calls and then chooses the number of trials, before the pilot. This number is a multiple
+            of `block` if a block fits. The result contains the number, and `trials=` with this
+            number repeats the audit. If the load of the machine changes, the audit takes more or
+            less time.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
-            the mechanism's own claim, if it has one. Without any claim the verdict is "no claim
-            given". With the bound "clopper_pearson", the event's two limits are compared with the
-            whole curve. Every other bound, and early stop, tests the tangent (epsilon, delta) of
-            the curve that the pilot chose.
-        delta: delta of the claim, in [0, 1). Do not give it with a curve, which has its own delta.
-        confidence: probability that the bound holds, strictly between 0 and 1.
-        bound: name in `dpcore.bounds.BOUNDS`, such as "exact" (less conservative than the default),
-            "conditional" (delta 0 only) or "anytime". It is fixed before anything is counted.
-        stop: "fixed" counts all trials. "refuted" looks after every slice and stops as soon as the
-            claim is refuted, with an anytime bound.
-        floats: True to let the floating-point finding, an event of the last bits of the outputs,
-            count towards bound and verdict. Event and finding then get half of the error
-            probability each.
-        pilot: number of draws per side on which pair and event are chosen; they are not counted.
-            Defaults to about an eighth of the trials. For a search in texts, the default is at most
-            the budget of the search. Rare events need a large pilot.
-        rng: source of all randomness. None draws fresh entropy, and the report records the seed. An
-            int in [0, 2**63), such as the seed of a report, repeats an audit (`--seed` on the
-            command line). From a Generator one number is drawn.
-        route: way of counting the majority votes of a native mechanism. "integer" compares random
-            integers, and "sampled" makes every output; both give the same counts. "auto" takes the
-            faster one that is available.
-        block: number of trials in a block, the trials that are drawn in one call. It is needed to
-            repeat a result. By default, the outputs of a block have about 2**17 numbers together,
+            the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
+            claim given". A curve is tested in one of two ways. The bound "clopper_pearson" compares
+            confidence limits on the two probabilities of the event with the whole curve. All other
+            bounds, and `stop="refuted"`, test one tangent (epsilon, delta) of the curve, which is
+            chosen on the pilot.
+        delta: delta of the claim, in [0, 1). Leave it out if the claim is a curve.
+        confidence: probability that the bound is valid, strictly between 0 and 1.
+        bound: name of the confidence bound, from `dpcore.bounds.BOUNDS`: such as "exact" (less
+            conservative than the default), "conditional" (for delta 0 only) or "anytime".
+        stop: "fixed" counts all trials. "refuted" counts the trials in slices, and stops as soon as
+            the claim is refuted. Its bound is valid at any time of the count.
+        floats: True to count a second event, on the last bits of the outputs (a floating-point
+            leak), towards the bound and the verdict. Each of the two events then gets half of the
+            error probability.
+        pilot: number of draws per input on which the pair and the event are chosen. These draws are
+            not counted. Defaults to about an eighth of the trials. For a search in texts, the
+            default is at most the budget of the search. Rare events need a large pilot.
+        rng: source of all randomness. With None, dpcore chooses a random seed and the report shows
+            it. An int in [0, 2**63) is the seed, and the seed of a report repeats its audit. From a
+            numpy Generator, one number is drawn as the seed.
+        route: how the attack "majority-vote" is counted for a native mechanism. "integer" compares
+            random integers, and "sampled" makes every output. The counts are the same. "auto"
+            chooses the faster available way.
+        block: number of trials in a block, which is drawn in one call. The same number is needed to
+            repeat a result. By default, the outputs of a block have about 2**17 numbers in total,
             or 2**22 for a torch module on CUDA.
-        threads: number of threads. Defaults to all cores for native mechanisms and to 1 for
-            callables. Several threads, and executors of threads, raise an error for two kinds of
-            callables: callables with `thread_safe = False`, and callables with their own randomness
-            but without `thread_safe = True`.
-        executor: any `concurrent.futures.Executor`, or a Dask `Client`, that draws and counts the
-            blocks. In a process pool, mechanism and event must be picklable. The counts do not
-            depend on the executor. If a callable draws from the global generators of Python, numpy
-            or torch, every process seeds them for each block. If it draws from another generator of
-            its own, an error is raised, because every process would repeat its draws.
-        checkpoint: path of a run file, which is written every five seconds, so that a killed audit
-            can continue. The same call reads it again (and takes its seed if `rng` is None). With a
-            run file, Ctrl-C shows no counts: it writes the file and raises KeyboardInterrupt. If
-            the mechanism was changed in between, an error is raised.
-        same_bits: False to accept workers of an executor that give different bits than this process
-            for one seed, because numpy's logarithm differs between CPUs. The seed then may not
-            repeat the counts.
-        source: False to leave the mechanism's source text, its hash, and the outputs inside the
-            event out of the audit, and so out of its page and JSON.
+        threads: number of threads. Defaults to all cores for native mechanisms, and to 1 for
+            callables. dpcore raises a ValueError for several threads (or an executor of threads) if
+            the callable has `thread_safe = False`. It also does so if the callable has its own
+            randomness, unless the callable has `thread_safe = True`.
+        executor: a `concurrent.futures.Executor` or a Dask `Client` whose workers draw and count
+            the blocks. For a pool of processes, the mechanism and the event must be picklable. The
+            counts do not depend on the executor. If a callable uses the global generators of
+            Python, numpy or torch, every process seeds these generators for each block. If a
+            callable uses another generator of its own, dpcore raises a ValueError, because every
+            process would repeat the same draws.
+        checkpoint: path of a run file, which is written every five seconds. If the audit is killed,
+            the same call continues it, with the seed of the file if `rng` is None. With a run file,
+            Ctrl-C writes the file and raises KeyboardInterrupt, and no counts are shown. dpcore
+            raises a ValueError if the mechanism has changed since the beginning.
+        same_bits: False to accept workers of an executor whose outputs differ from the outputs of
+            this process in some bits, for the same seed. This happens because the logarithm of
+            numpy differs between CPUs. The seed then may not repeat the counts.
+        source: False to leave the source text of the mechanism, the hash of this text, and examples
+            of outputs out of the result. Its page and JSON then do not contain them either.
         progress: True to show a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 
     Returns:
-        The `Audit`. If the rows are found not to be independent, `checks` gives the reason, the
-        verdict is "invalid: ..." and a `dpcore.errors.AssumptionWarning` is issued. After Ctrl-C,
-        if both sides have counted something, the result holds these counts, with `partial` set and
-        the anytime bound.
+        The `Audit`. If dpcore finds that the outputs are not independent, the verdict is
+        "invalid: ...", the attribute `checks` gives the reason, and dpcore issues a
+        `dpcore.errors.AssumptionWarning`. After Ctrl-C, the result has the counts so far, `partial`
+        is True, and the bound is the bound "anytime", which is valid whenever the count stops.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument is of the wrong type.
         ValueError: for one of these reasons:
 
             - a value is out of range;
-            - the pair is missing, or its inputs are equal;
-            - the inputs are farther apart than `neighbour` allows, or (without a given claim) than
-              the mechanism's own claim allows;
-            - outputs have the wrong shape;
-            - outputs are repeated in another block, and this is not due to chance;
-            - all rows of one call have one value, and all rows of another call another value;
+            - no pair is given and the mechanism has no default pair, or the two inputs are equal;
+            - the inputs are farther apart than `neighbour` allows;
+            - no claim is given, and the inputs are farther apart than the mechanism's claim allows;
+            - the outputs have the wrong shape;
+            - the outputs of one block occur again in another block, and not by chance;
+            - all outputs of a call are equal, but different calls give different outputs;
             - threads or processes would share or repeat the mechanism's own randomness;
-            - the attack does not apply to such outputs.
-        KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second Ctrl-C within
-            two seconds.
+            - the attack does not apply to outputs of this type.
+        KeyboardInterrupt: on Ctrl-C before anything is counted on x and on x', or on a second
+            Ctrl-C within two seconds.
 
     Source:
-        Jagielski, Ullman and Oprea (2020), for certification by Clopper-Pearson limits on fresh
-        draws; Bichsel et al. (2021), section 5, for an event learned on separate draws; Habernal
-        (2022), section 4, for the majority vote.
+        Jagielski, Ullman and Oprea (2020), on certification by Clopper-Pearson limits on fresh
+        draws. Bichsel et al. (2021), section 5, on events learned on separate draws. Habernal
+        (2022), section 4, on the majority vote.
 
     Example:
         >>> import dpcore
@@ -200,7 +206,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         >>> report.verdict, report.epsilon_lower > 8
         ('refuted', True)
 
-        The relation of neighbours is part of a claim. A pair that is farther apart raises an error:
+        The relation of neighbours is a part of the claim. dpcore raises a ValueError if the inputs
+        are farther apart than the relation allows:
 
         >>> def release(x, size, rng):
         ...     return x + rng.laplace(scale=1.0, size=(size, len(x)))
@@ -213,11 +220,11 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
 
 
 def run_with_checkpoint(arguments: Arguments, usual_trials: int | None = None) -> Audit:
-    """Run an audit with the given arguments, and with the run file that they name, if any.
+    """Run an audit. If the arguments contain the path of a run file, open this file first.
 
     Args:
         arguments: the arguments of the audit.
-        usual_trials: default number of trials of the caller. Defaults to the default of `audit`.
+        usual_trials: default number of trials. Defaults to that of `dpcore.audit`.
     """
     path = arguments.checkpoint
     with nullcontext() if path is None else open_run(path) as run:
@@ -231,13 +238,15 @@ def run_arguments(
     count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
     usual_trials: int | None = None,
 ) -> Any:
-    """Run an audit with the given arguments and an opened run file.
+    """Run an audit with the given arguments, and with an opened run file.
 
     Args:
         arguments: the arguments of the audit.
-        run: the locked run file, or None. If it is a part of a run, only its trials are counted.
-        count: function that is called after all choices. Defaults to counting all trials.
-        usual_trials: default number of trials, as in `run_with_checkpoint`.
+        run: the run file, locked by this process, or None. If the file is for a part of the trials,
+            only these trials are counted.
+        count: function that counts after the event is chosen, and whose result is returned. By
+            default, all trials are counted and an `Audit` is returned.
+        usual_trials: default number of trials. Defaults to that of `dpcore.audit`.
     """
     budget = arguments.seconds
     if run is not None and run.fixed is not None:
@@ -283,7 +292,10 @@ def run_arguments(
 
 
 def watch_lists(request: Request) -> AbstractContextManager[None]:
-    """Raise an error if the calls of a block change the inputs; arrays are read-only anyway."""
+    """Return a context manager that raises a ValueError if calls in it change the inputs.
+
+    Numpy arrays are not checked, because they are read-only.
+    """
     sides = request.pair.x, request.pair.x_prime
     if all(type(side) is np.ndarray for side in sides):
         return nullcontext()
@@ -291,7 +303,7 @@ def watch_lists(request: Request) -> AbstractContextManager[None]:
 
 
 def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[str, Any]:
-    """List the fields of an audit that are fixed before anything is counted, by name."""
+    """Return the fields of an `Audit` that are known before the count, by name."""
     return {name: getattr(request, name) for name in SETTLED_FIELDS} | {
         "neighbour": request.wanted.relation,
         "attack": attack_name(request.attack),
@@ -316,7 +328,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
 def make_audit(
     request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
 ) -> Audit:
-    """Make the audit from the request, the fitted event and the counts."""
+    """Return the `Audit`, made from the request, the chosen event and the counts."""
     fixed_fields = list_fixed_fields(request, source, fitted)
     more |= {
         "notes": fixed_fields["notes"] + more.get("notes", ()),
@@ -328,7 +340,7 @@ def make_audit(
 
 
 def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
-    """List the fields on the course of a run, with the digests of its counted blocks only."""
+    """Return the fields of an `Audit` on threads, times and hashes of counted blocks, by name."""
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
@@ -338,7 +350,7 @@ def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) ->
 
 
 def fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
-    """Collect all facts that are fixed before the count."""
+    """Return all facts of an audit that are fixed before the count, for a run file."""
     lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
     return FixedFields(
         audit=list_fixed_fields(request, source, fitted),
@@ -356,7 +368,17 @@ def fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
 def count_event(
     request: Request, source: Source, fixed: FixedFields, run: RunFile | None = None
 ) -> Audit:
-    """Count the event on fresh draws, in all trials that are not counted yet."""
+    """Count the event on fresh draws, in all trials that are not counted yet.
+
+    Args:
+        request: the checked arguments of the audit.
+        source: object that makes the draws of the mechanism.
+        fixed: facts that were fixed before the count, such as the event.
+        run: the run file with earlier counts, or None.
+
+    Returns:
+        The `Audit`, with earlier counts included.
+    """
     done = count_shards(source, fixed, run)
     request.course.step("report", "checking the rows")
     course = _list_course(request, source, done.ranges)
@@ -375,14 +397,15 @@ def count_event(
 def finish_audit(
     fixed: FixedFields, done: Done, *, looked: bool = False, same_bits: bool = True, **more: Any
 ) -> Audit:
-    """Make the audit from the counts.
+    """Return the `Audit`, made from the facts that were fixed before the count and the counts.
 
     Args:
-        fixed: facts that were fixed before the count.
-        done: the counts, of at least one trial.
-        looked: True if somebody has seen counts before the end.
-        same_bits: False if processes that give different bits for one seed were accepted.
-        more: further fields of the audit.
+        fixed: facts that were fixed before the count, such as the event.
+        done: the counts of at least one trial.
+        looked: True if a person saw counts before the end. The bound is then the bound "anytime",
+            which is valid whenever the count stops.
+        same_bits: False if processes were accepted whose outputs differ in some bits for one seed.
+        more: further fields of the `Audit`.
     """
     tally, tally_prime = done.sides
     partial = done.trials < fixed.trials
@@ -408,11 +431,16 @@ def finish_audit(
 
 
 def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
-    """Return the checks, after a sentence on a column of row numbers, if there is one.
+    """Add a sentence to `checks` if a column of the outputs contains the numbers of the rows.
 
     Args:
-        checks: contradictions to the independence of rows. Without them nothing is read.
-        source: source of the outputs. Some rows are drawn on x and read.
+        checks: sentences that say why the outputs do not seem independent. If the tuple is empty,
+            it is returned unchanged, and no outputs are drawn.
+        source: object that makes the draws. Some outputs on x are drawn and searched for numbers of
+            rows.
+
+    Returns:
+        The sentences, with the new sentence first.
     """
     if not checks or source.draws.native:
         return checks
@@ -430,14 +458,17 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
 
 
 def warn_of(checks: tuple[str, ...]) -> None:
-    """Issue a warning for each check, for scripts that do not print the report."""
+    """Issue an AssumptionWarning for each sentence in `checks`."""
     for check in checks:
         # The warning names the line that called dpcore.audit.
         warnings.warn(check, AssumptionWarning, stacklevel=5)
 
 
 def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
-    """List the further counts: the floating-point event, then the curve of the score."""
+    """List what is counted besides the event.
+
+    This is the event of the floating-point bits, and the trade-off curve of the score.
+    """
     watches = []
     if fixed.lattice is not None:
         limit = fixed.start + min(fixed.trials, _MAX_LATTICE_TRIALS)
@@ -480,10 +511,10 @@ def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts
 
 
 def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
-    """Count both sides, shard by shard.
+    """Count the event in all trials on x and on x' that are not counted yet.
 
-    After Ctrl-C, the returned shards are kept. With a run file, no result is shown and the run can
-    continue.
+    After Ctrl-C, the counts so far are returned. With a run file, KeyboardInterrupt is raised
+    instead, and the audit can be continued from the file.
     """
     event, course, watches = fixed.audit["event"], source.course, _list_watches(fixed)
     done = Done() if run is None else run.done
@@ -506,14 +537,17 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
 
 
 def describe_counting(what: str, source: Source, run: RunFile | None = None) -> str:
-    """Describe the count, its workers and the time of the run file, for the progress bar."""
+    """Return the text of the progress bar: the step, workers, and last write of the run file."""
     workers = f" on {source.worker_count:,} workers" if source.worker_count > 1 else ""
     return f"{what}{workers}" + ("" if run is None else f", run file of {run.time_of_day}")
 
 
 @contextmanager
 def keep_on_errors(run: RunFile) -> Iterator[None]:
-    """Write the run file at the end and after errors; add to errors how to continue the run."""
+    """Write the run file at the end of the `with` block, and after an error in it.
+
+    The error gets a note on how to continue the audit.
+    """
     run.require_file()
     try:
         yield
@@ -526,19 +560,20 @@ def keep_on_errors(run: RunFile) -> Iterator[None]:
 
 
 def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
-    """Check that a run file and its mechanism agree with this process; return the fixed fields.
+    """Check that this process can continue the audit of a run file.
 
     Args:
-        request: the settled request.
-        source: source of the draws. It takes over the file's digests of earlier blocks.
+        request: the checked arguments of the audit.
+        source: object that makes the draws of the mechanism. The hashes of earlier blocks are
+            copied to it from the file.
         run: the run file.
 
     Returns:
-        The fixed fields, with the mechanism and the event as objects.
+        The facts that were fixed before the count, with the mechanism and the event as objects.
 
     Raises:
-        ValueError: if an argument differs, or if the first and the last block of the file, drawn
-            again, give different counts.
+        ValueError: if an argument differs from the file, or if blocks that are drawn again give
+            other counts than in the file.
     """
     fixed = run.fixed
     assert fixed is not None
@@ -577,7 +612,10 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
 
 
 def count_edge(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
-    """Draw a block again; return its number and counts in the form of a shard's `edges`."""
+    """Draw a counted block again, and return its number and counts, to compare them with the file.
+
+    The result is None if the block has no counts to compare.
+    """
     start, stop = number * source.block, (number + 1) * source.block
     first, end = max(start, source.start), min(stop, source.end)
     event, compared = fixed.audit["event"], not source.draws.native
@@ -587,7 +625,7 @@ def count_edge(source: Source, fixed: FixedFields, number: int) -> list[Any] | N
 
 
 def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
-    """Choose the event on pilot draws, and the tangent if the claim is a curve."""
+    """Choose the event on pilot draws. If the claim is a curve, choose its tangent too."""
     size, floats = request.pilot_size, request.looks_at_floats
     request.course.step("fit", "choosing the event", 2 * size)
     stated = request.stated_scores
@@ -603,7 +641,7 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
 
 
 def stopped_early(request: Request, source: Source, run: RunFile | None = None) -> Audit:
-    """Run an audit with early stop, which looks after every slice."""
+    """Run an audit with early stop, which ends as soon as the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
@@ -630,7 +668,7 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
 
 
 def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFile | None) -> bool:
-    """Count the slices of an audit with early stop; return True if Ctrl-C ended it."""
+    """Count the slices of an audit with early stop. Return True if Ctrl-C ended the count."""
     if run is None:
         return course.run()
     never = Fitted(Never(), "x", 0.0, course.pilot, np.empty(0))
@@ -660,17 +698,21 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
 
 def audit_timing(request: Request) -> Audit:
-    """Run a timed audit of `2 trials` calls, with an event on output and latency together.
+    """Run an audit that measures the time of calls, with an event of output and latency together.
+
+    The audit counts ``2 * trials`` calls of one output. A fair coin draws the input of each call.
 
     Args:
-        request: the checked arguments. Its bound is replaced by the conditional bound, the only
-            bound that allows sides chosen by a coin.
+        request: the checked arguments. The conditional bound replaces the bound in the request,
+            because it is the only bound that is valid if a coin draws the inputs.
 
     Returns:
-        The audit. Its counts are the calls on each side that hit the event, among all calls.
+        The `Audit`. Its counts k and k' are the numbers of calls on x and on x' that are in the
+        event. Its n and n' are the number of all calls on x and x' together.
 
     Raises:
-        ValueError: if the request has a delta, early stop, several pairs or more than one thread.
+        ValueError: if the claim is a curve, or if the request has a delta, early stop, an executor,
+            a `start` or more than one thread.
     """
     if isinstance(request.claim, Claim):
         raise invalid("claim", "a number for Timing, whose bound knows no delta", request.claim)

@@ -1,7 +1,9 @@
-"""Run file of an audit: the fixed fields and the counts so far, so that a run can continue.
+"""Run file of an audit: its decisions and its counts so far, so that the audit can be continued.
 
-The file is JSON, which is never executed. It is always replaced as a whole. If the process is
+The file is JSON, which is never executed. Each write replaces the whole file. If the process is
 killed during a write, the previous file remains.
+
+A run is an audit that can be continued, possibly by several processes.
 """
 
 from __future__ import annotations
@@ -41,19 +43,21 @@ RUN_FORMAT: Final = "dpcore.run/2"
 
 _SECONDS_BETWEEN_WRITES: Final = 5.0
 _MAX_KEPT_DIGESTS: Final = 4096
-"""Number of block digests in a file. As in memory, digests with leading zero bits are kept."""
+"""Largest number of hashes of blocks in a file. If there are more, only hashes that begin with some
+zero bits are kept."""
 
 _UNCOMPARED: Final = (
     "provenance", "inside", "read", "searched", "budget", "notes", "runs_on", "event",
 )  # fmt: skip
-"""Fields that are fixed before the count but may differ in the process that continues."""
+"""Fields that are fixed before the count, but may be different in a process that continues it."""
 
 
 _MOST_TRIALS: Final = 2**63 - 1
-"""Largest integer in a file."""
+"""Largest integer that a file may contain."""
 
 _EDGES: Final[Any] = tuple[tuple[int, tuple[tuple[tuple[int, ...], int, str], ...]], ...]
-"""Types of blocks: number of the block, then hits, NaN and digest of each side."""
+"""Type of the counts of some blocks: number of the block, then for each input the number of outputs
+in the event, the number of NaN, and a hash."""
 
 _COUNTED: Final = (
     "counts", "ranges", "nan", "nan_prime", "partial", "stop", "pooled", "floating_point", "curve",
@@ -66,20 +70,22 @@ _FIELDS: Final = tuple(f for f in fields(Audit) if f.name not in _COUNTED)
 
 @dataclass(slots=True)
 class FixedFields:
-    """All facts that are fixed before the first trial is counted.
+    """All facts of an audit that are fixed before the first trial is counted.
 
     Args:
         audit: fields of the `Audit`, by name.
-        start: first trial.
-        trials: number of trials per side.
-        thresholds: thresholds of the event's score at which the trade-off curve is counted.
-        lattice: event and direction of the floating-point finding, or None.
-        checks: contradictions to independence that the first calls showed.
-        remarks: remarks on the choice of the event.
-        collisions: numbers of pairs and of equal pairs of pilot rows, on x and on x'.
-        whole: True if a file can hold the event itself, and not only its name.
-        bits: digest of some outputs by which other machines are compared; empty if the seed repeats
-            no outputs.
+        start: number of the first trial.
+        trials: number of trials per input.
+        thresholds: thresholds of the score at which the trade-off curve is counted.
+        lattice: the event of the floating-point bits, and the input on which it is more frequent.
+            None if this event is not counted.
+        checks: sentences that say why the outputs of the first calls do not seem independent.
+        remarks: sentences on the choice of the event.
+        collisions: number of compared pairs of pilot outputs, and number of equal pairs, for x and
+            for x'.
+        whole: True if JSON can store the event. False if it can store only the name of the event.
+        bits: hash of some outputs. A process that continues the audit must get the same hash. The
+            text is empty if the seed does not repeat the outputs.
     """
 
     audit: dict[str, Any]
@@ -94,7 +100,7 @@ class FixedFields:
     bits: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data."""
+        """Return the facts as plain data that JSON can store."""
         record = {name: encode_value(value) for name, value in self.audit.items()}
         record["seed"] = str(self.audit["seed"])
         names = [entry.name for entry in fields(self) if entry.name not in ("audit", "whole")]
@@ -102,7 +108,7 @@ class FixedFields:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> FixedFields:
-        """Read the fields from plain data."""
+        """Return the facts that are stored in plain data."""
         held = instance("fixed.audit", instance("fixed", record, dict)["audit"], dict)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
         with name_field("fixed.thresholds", record["thresholds"]):
@@ -134,13 +140,17 @@ class FixedFields:
 
     @property
     def digest(self) -> str:
-        """Digest by which two files are recognized as files of one run."""
+        """Hash of the facts. Two files belong to one run if their hashes are equal."""
         record = self.to_dict()
         record["audit"].pop("provenance", None)
         return _digest_text(json.dumps(record))
 
     def find_difference(self, other: FixedFields) -> tuple[str, Any, Any] | None:
-        """Find an argument in which two runs differ; return its name and the two values."""
+        """Return the name and the two values of an argument that differs, or None.
+
+        Args:
+            other: the facts of the other run.
+        """
         mine, theirs = _read_names(self.to_dict()), _read_names(other.to_dict())
         for name in ("start", "trials"):
             if mine[name] != theirs[name]:
@@ -164,13 +174,13 @@ class FixedFields:
 
 
 def tally_to_dict(tally: Tally) -> dict[str, Any]:
-    """Return the counts of one side as plain data."""
+    """Return the counts on one input as plain data that JSON can store."""
     record = {entry.name: getattr(tally, entry.name) for entry in fields(Tally)}
     return record | {"evidence": evidence_to_dict(tally.evidence)}
 
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
-    """Read the counts of one side from plain data."""
+    """Return the counts on one input that are stored in plain data."""
     hints = get_type_hints(Tally)
     record = instance("sides", record, dict)
     names = [entry.name for entry in fields(Tally) if entry.name != "evidence"]
@@ -189,27 +199,33 @@ def tally_from_dict(record: Mapping[str, Any]) -> Tally:
 
 @dataclass
 class RunFile:
-    """Run of an audit and the file that holds it.
+    """Run file: an audit that can be continued, and the file that stores it.
 
     Args:
         path: path of the file, as messages show it.
         place: path of the file without symbolic links.
-        fixed: facts that are fixed before the count, or None until the event is chosen.
+        fixed: facts that are fixed before the count. None before the event is chosen.
         done: counts so far.
-        part: number of the part that is counted here, and number of all parts; else None.
-        asked: options of the command line that began the run; empty for a run begun in Python.
-        looked: True once somebody has seen counts before the end.
-        same_bits: False once a process was accepted that may give different bits for one seed.
-        edges: number and counts of the first counted block and of a late block.
-        sessions: trials and hits on both sides at each time that the run was begun or continued.
-        digests: digests of counted blocks, by which repeated outputs are recognized.
-        zeros: number of leading zero bits of these digests.
-        registration: folder in which the part is registered, and its random number; or empty.
-        slices: slices of an audit with early stop, see `Sequence.to_dict`; otherwise empty.
-        seconds: time of counting, summed over all processes of the run.
+        part: number of the part that this file counts, and number of all parts. None if the file is
+            for all trials.
+        asked: options of the command line that began the audit. Empty if the audit was begun in
+            Python.
+        looked: True if a person saw counts before the end.
+        same_bits: False if a process was accepted whose outputs may differ in some bits for one
+            seed.
+        edges: numbers and counts of two blocks, the first counted block and a late one. A process
+            that continues the audit draws these blocks again and compares the counts.
+        sessions: counts at each time when a process began or continued the audit: trials, and
+            outputs in the event on x and on x'.
+        digests: hashes of counted blocks, by which repeated outputs are recognized.
+        zeros: number of zero bits at the beginning of all these hashes.
+        registration: folder of the register of parts, and random number of this count. Empty if the
+            part is not registered.
+        slices: state of an audit with early stop, from `Sequence.to_dict`. Empty for other audits.
+        seconds: time of counting in seconds, summed over all processes.
         time_of_day: time of the last write, for the progress bar.
-        failure: error of the last write, or None if it succeeded.
-        held: number of trials per side that the file holds.
+        failure: error of the last write, or None.
+        held: number of trials per input that are stored in the file.
     """
 
     path: Path
@@ -240,14 +256,14 @@ class RunFile:
 
     @property
     def range(self) -> Range:
-        """Range of trials to be counted, of the whole run or of the part."""
+        """Range of the trials that this file counts: all trials, or those of its part."""
         assert self.fixed is not None
         start, stop = self.fixed.start, self.fixed.start + self.fixed.trials
         return (start, stop) if self.part is None else part_range(self, self.part)
 
     @property
     def is_repeatable(self) -> bool:
-        """True if the seed repeats the outputs, and therefore the counts of a part."""
+        """True if the seed repeats the outputs, so that a second count gives the same numbers."""
         assert self.fixed is not None
         is_seeded = (
             self.fixed.audit["route"] != "callable" or self.fixed.audit["randomness"] == "seed"
@@ -256,7 +272,7 @@ class RunFile:
 
     @property
     def resume_line(self) -> str:
-        """Call or command line that continues the run."""
+        """Text of the Python call or the command line that continues the audit."""
         if not self.asked:
             argument = "checkpoint" if self.part is None else "out"
             return f"the same call with {argument}={str(self.path)!r}"
@@ -265,22 +281,28 @@ class RunFile:
         return join_words("dpcore", "audit", *self._code_words, "--resume", self.path)
 
     def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
-        """Make the `dpcore count` command line for one part of a run of the command line."""
+        """Return the command line `dpcore count ...` that counts one part.
+
+        Args:
+            part: number of the part, and number of all parts.
+            out: path of the file for the counts of this part.
+        """
         path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
         options = "--part", f"{part[0]}/{part[1]}", "--out", out
         return join_words("dpcore", "count", path, *self._code_words, *options)
 
     @property
     def _code_words(self) -> list[str]:
-        """Words of the command line that name the mechanism."""
+        """Words of the command line by which the mechanism is given."""
         command, target = self.asked.get("command"), self.asked.get("target")
         return ["--command", str(command)] if command is not None else [str(target)]
 
     def begin(self, fixed: FixedFields) -> None:
-        """Begin the run and write its fixed fields.
+        """Store the facts that are fixed before the count, and write the file.
 
         Raises:
-            ValueError: if another process could not continue the run.
+            ValueError: if another process could not continue the audit, because JSON cannot store
+                the event and the seed does not repeat the outputs.
         """
         record = fixed.to_dict()
         fixed.whole = "repr" not in _as_mapping(record["audit"]["event"])
@@ -294,7 +316,14 @@ class RunFile:
         self.store()
 
     def keep(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
-        """Keep a returned shard; write the file if it is time."""
+        """Store new counts, and write the file if the last write is at least five seconds old.
+
+        Args:
+            done: all counts so far.
+            edges: numbers and counts of the first and the last new block.
+            replays: hashes of the counted blocks.
+            seconds: time of counting since the last call, in seconds.
+        """
         if not self._resumed:
             hits = [side.hits[0] for side in self.done.sides] if self.done.ranges else [0, 0]
             self.sessions.append([self.done.trials, *hits])
@@ -308,14 +337,20 @@ class RunFile:
     def keep_slices(
         self, make: Callable[[], dict[str, Any]], replays: Replays, seconds: float
     ) -> None:
-        """Keep the slices of an audit with early stop, if it is time to write the file."""
+        """Store the state of an audit with early stop, if the last write is 5 seconds old or more.
+
+        Args:
+            make: function that returns the state as plain data.
+            replays: hashes of the counted blocks.
+            seconds: time of counting since the last call, in seconds.
+        """
         self.seconds, self._replays = self.seconds + seconds, replays
         if self._is_due():
             self.slices = make()
             self.write()
 
     def compare_sessions(self) -> tuple[str, ...]:
-        """List evidence that the counts of two processes follow different distributions."""
+        """Return a sentence if the counts of two processes have different distributions."""
         if len(self.sessions) < 2:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
@@ -323,7 +358,11 @@ class RunFile:
         return blocks_apart([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
 
     def refuse_difference(self, mine: FixedFields) -> None:
-        """Raise an error that names an argument in which this process differs from the file."""
+        """Raise a ValueError if an argument of this process differs from the file.
+
+        Args:
+            mine: facts of this process that are fixed before the count.
+        """
         assert self.fixed is not None
         difference = self.fixed.find_difference(mine)
         if difference is not None:
@@ -334,7 +373,12 @@ class RunFile:
             self.refuse_mechanism("one whose outputs differ from its outputs")
 
     def refuse_counts(self, edge: Edge, again: Edge) -> NoReturn:
-        """Raise the error for a block with other counts than before."""
+        """Raise the ValueError for a block whose counts differ from the file.
+
+        Args:
+            edge: number and counts of the block in the file.
+            again: number and counts of the block, drawn again.
+        """
         assert self.fixed is not None
         before, now = (
             ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in counts[1])
@@ -345,7 +389,11 @@ class RunFile:
         )
 
     def refuse_mechanism(self, difference: str) -> NoReturn:
-        """Raise the error for a mechanism that differs from the one that began the run."""
+        """Raise the ValueError for a mechanism that has changed since the beginning of the audit.
+
+        Args:
+            difference: text on the difference.
+        """
         text = (
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
             f"same bits ({SAME_BITS_REMEDY}), got {difference}"
@@ -353,7 +401,7 @@ class RunFile:
         raise about(ValueError(text), "mechanism")
 
     def _keep_digests(self, replays: Replays) -> None:
-        """Copy as many digests of counted blocks as a file can hold."""
+        """Copy the hashes of counted blocks, at most 4,096 of them."""
         digests, self.zeros = replays.digests, replays.zeros
         while len(digests) > _MAX_KEPT_DIGESTS:
             self.zeros += 1
@@ -365,7 +413,7 @@ class RunFile:
         return time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the run as plain data."""
+        """Return the contents of the file as plain data."""
         assert self.fixed is not None
         return {
             "format": RUN_FORMAT,
@@ -387,13 +435,13 @@ class RunFile:
         }
 
     def read(self, name: str) -> None:
-        """Read the file.
+        """Read the file and check its contents.
 
         Args:
-            name: name of the argument that names the file, for error messages.
+            name: name of the argument with the path, for error messages.
 
         Raises:
-            ValueError: if it is not a run file, or if its counts contradict each other.
+            ValueError: if the file is not a run file, or if its counts contradict each other.
         """
         try:
             record = parse_object(self.place.read_text(encoding="utf-8"))
@@ -464,9 +512,10 @@ class RunFile:
             integer("digests", number, 0, _MOST_TRIALS)
 
     def write(self, always: bool = False) -> None:
-        """Write the file, at most once in five seconds unless `always` is True.
+        """Write the file if the last write is at least five seconds old, or if `always` is True.
 
-        A full disk causes a warning at once and at the end, and the count continues.
+        If the file cannot be written, a warning is issued and the count continues. The warning is
+        issued at the first failure and at the end.
         """
         if not always and not self._is_due():
             return
@@ -481,14 +530,17 @@ class RunFile:
             self.failure = error
 
     def write_last(self) -> str:
-        """Write the file before an error ends this process; return how to continue the run."""
+        """Write the file before an error ends this process.
+
+        Return a text on the stored trials and on how to continue the audit.
+        """
         self.write(always=True)
         return make_visible(
             f"{self.path} holds {self.describe_held()}: go on with {self.resume_line}"
         )
 
     def require_file(self) -> None:
-        """Write the file if this process has not done so, because counts must not be lost.
+        """Write the file if this process has not written it before.
 
         Raises:
             OSError: if the file cannot be written.
@@ -514,13 +566,13 @@ class RunFile:
         self.time_of_day = time.strftime("%H:%M:%S")
 
     def describe_held(self) -> str:
-        """Describe the number of trials in the file, and the number counted since then."""
+        """Return a text on the number of trials in the file, and on trials counted since then."""
         counted = self._count_trials()
         more = "" if counted == self.held else f", not the {counted:,} counted"
         return f"{self.held:,} trials per side{more}"
 
     def _count_trials(self) -> int:
-        """Return the number of counted trials per side."""
+        """Return the number of counted trials per input."""
         pieces = self.slices.get("slices") or [self.done.trials]
         return sum(piece if isinstance(piece, int) else piece["counts"]["n"] for piece in pieces)
 
@@ -530,7 +582,9 @@ def _digest_text(text: str) -> str:
 
 
 def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a run file with a digest of their text, which shows corruption.
+    """Return the entries of a run file with an added hash of their text.
+
+    The hash shows if the file was damaged or changed.
 
     Example:
         >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
@@ -541,7 +595,7 @@ def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def join_words(*words: Any) -> str:
-    """Join words to a shell command line in which every character is visible."""
+    """Join words to a shell command line. Words are quoted, invisible characters are escaped."""
     return " ".join(map(_quote_word, map(str, words)))
 
 
@@ -561,7 +615,7 @@ def _quote_word(word: str) -> str:
 
 
 def _read_names(value: Any) -> Any:
-    """Replace objects that JSON holds only as text by this text, as reading the file does."""
+    """Replace each object that JSON stores only as its repr by the text of this repr."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]
@@ -570,7 +624,7 @@ def _read_names(value: Any) -> Any:
 
 
 def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
-    """Read an entry of a file with the type of an annotation."""
+    """Return an entry of a file, converted to the type `hint`."""
     return read_as(name, hint, record[name])
 
 
@@ -579,7 +633,12 @@ def _as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def part_range(run: RunFile, part: tuple[int, int]) -> Range:
-    """Compute the range of trials of a part: whole blocks, about equally many in each part."""
+    """Return the range of trials of a part. All parts have about equally many whole blocks.
+
+    Args:
+        run: the run file.
+        part: number of the part, from 1, and number of all parts.
+    """
     assert run.fixed is not None
     number, parts = part
     start, trials, block = run.fixed.start, run.fixed.trials, run.fixed.audit["block"]
@@ -590,11 +649,15 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
 
 
 def read_run(path: Any, name: str = "path") -> RunFile:
-    """Read an existing run file; `name` is the name of the argument in error messages.
+    """Read an existing run file.
+
+    Args:
+        path: path of the file.
+        name: name of the argument with the path, for error messages.
 
     Raises:
         TypeError: if the path is None.
-        ValueError: if the file is missing, or is not a run file.
+        ValueError: if the file does not exist, or is not a run file.
     """
     run = RunFile(require_path(name, path))
     if not run.place.is_file():
@@ -607,17 +670,17 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 def open_run(
     path: Any, name: str = "checkpoint", requested: Mapping[str, Any] | None = None
 ) -> Iterator[RunFile]:
-    """Open a run file, which may not exist yet, for one process only.
+    """Open a run file and lock it, so that no other process uses it. The file may be new.
 
     Args:
         path: path of the file.
-        name: name of the argument that names it, for error messages.
-        requested: options of the command line. None means none.
+        name: name of the argument with the path, for error messages.
+        requested: options of the command line. None means that there are no options.
 
     Raises:
         TypeError: if the path is None.
-        ValueError: if the file is not a run file, its folder cannot be written to, or another
-            process is counting for it.
+        ValueError: if the file is not a run file, if its folder cannot be written to, or if another
+            process has locked it.
     """
     run = RunFile(require_path(name, path), asked=dict(requested or {}))
     path = run.place
@@ -649,7 +712,7 @@ def open_run(
 
 
 def _is_same_file(handle: int, path: Path) -> bool:
-    """Return False if the file was removed, and perhaps replaced, after it was opened."""
+    """Return False if the file at `path` was removed or replaced after it was opened."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except OSError:
@@ -657,7 +720,10 @@ def _is_same_file(handle: int, path: Path) -> bool:
 
 
 def _lock_file(handle: int) -> bool:
-    """Lock a file until its handle is closed or the process ends; False if it is locked."""
+    """Lock a file until its handle is closed or the process ends.
+
+    Return False if another process has locked the file.
+    """
     try:
         import fcntl
     except ImportError:

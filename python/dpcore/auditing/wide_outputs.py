@@ -1,11 +1,13 @@
-"""Pilots of wide outputs: a stream that keeps sums and bins per column, and the choice from them.
+"""Pilot of an audit whose outputs have many columns (entries), such as 10^5.
 
-A pilot of 10^5 columns does not fit in memory. Its first half is read block by block. For each
-column and side, the count, the sum, the sum of squares and 16 bins are kept. The columns with the
-most different distributions are chosen, and the attacks learn from these columns of the second
-half. A shift that is spread over all columns is not visible in a single column. Therefore two
-scores of all columns are added: a weighted sum, with weights from the sums and squares, and the
-distance to both inputs.
+All pilot outputs together would not fit in memory. Therefore the first half of the pilot is read
+block by block. For each column and each input, the count, the sum, the sum of squares and a
+histogram with 16 bins are kept. These numbers show in which columns x and x' differ most. The
+attacks learn from the values of these columns in the second half of the pilot.
+
+A shift that is spread over all columns is not visible in a single column. Therefore two kinds of
+scores of all columns are added. The first is a weighted sum, whose weights come from the first half
+of the pilot. The second is how much closer an output is to x than to x'.
 """
 
 from __future__ import annotations
@@ -40,19 +42,21 @@ Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
 
 WIDE_COLUMNS: Final = 2**15
-"""Number of columns beyond which a pilot of any size is read as a stream."""
+"""Number of columns above which a pilot of any size is read block by block."""
 WIDE_BYTES: Final = 2**29
-"""Size in bytes of a pilot (both sides, as float64) from which on it is read as a stream."""
+"""Size in bytes of a pilot (on x and x' together, as float64) from which on it is read block by
+block."""
 FEWEST_COLUMNS: Final = 2**9
-"""Number of columns up to which a pilot is never read as a stream, since all may be chosen."""
+"""Number of columns up to which all pilot outputs are kept."""
 _MAX_SCREENED_COLUMNS: Final = 2**22
-"""Number of first columns that are screened. The sums of more columns would fill the memory."""
+"""Number of columns from which some are chosen. Further columns are ignored, because their sums
+would not fit in memory."""
 _CHUNK_NUMBERS: Final = 2**21
-"""Number of values per side in a chunk of the stream, which has at least one block."""
+"""Number of values per input that are read at once. At least one block is read."""
 _MAX_KEPT_NUMBERS: Final = 2**23
-"""Most values per side that are kept of the second half."""
+"""Largest number of values per input that are kept from the second half of the pilot."""
 _FEWEST_HEAD_ROWS: Final = 4
-"""Least number of rows per side for the layout of the bins, if there are that many."""
+"""Least number of outputs per input from which the bins are laid out, if there are enough."""
 _FLOAT64_BITS: Final = 53
 _NAMED_ENTRIES: Final = 3
 _DISTANCES: Final = ("l1", "l2")
@@ -60,11 +64,11 @@ _PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 
 
 def is_wide(elements: int, size: int) -> bool:
-    """Return True if a pilot is read as a stream.
+    """Return True if a pilot is too large for memory, so that it is read block by block.
 
     Args:
         elements: number of entries in one output.
-        size: number of pilot draws per side.
+        size: number of pilot draws per input.
     """
     if elements <= FEWEST_COLUMNS:
         return False
@@ -73,15 +77,17 @@ def is_wide(elements: int, size: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfEntries(Record, word="OfEntries"):
-    """Score of some entries of the outputs: ``score(outputs[:, entries])``.
+    """Score that reads some entries of an output: ``score(outputs[:, entries])``.
 
     Args:
-        entries: numbers of the entries, counted from 0 in row-major order, shape `(read,)`.
-        score: function from columns to one real number per output.
+        entries: indices of the entries in the flattened output (row-major order), from 0, shape
+            `(read,)`.
+        score: function of these entries, shape `(size, read)`, that returns one real number per
+            output, shape `(size,)`.
 
     Raises:
-        TypeError: if the entries are not integers, or the score is not callable.
-        ValueError: if there are no entries, or an entry is below 0.
+        TypeError: if `entries` does not contain integers, or `score` is not callable.
+        ValueError: if `entries` is empty, or contains a negative number.
 
     Example:
         >>> score = OfEntries([3, 1], lambda columns: columns[:, 0] - columns[:, 1])
@@ -93,7 +99,7 @@ class OfEntries(Record, word="OfEntries"):
     score: Any
 
     def __post_init__(self) -> None:
-        """Freeze the entries and check the fields."""
+        """Make `entries` read-only and check the arguments."""
         freeze_arrays(self, "entries")
         if not self.entries.size or self.entries.min() < 0:
             raise invalid("entries", "an array of numbers at least 0, not empty", self.entries)
@@ -101,18 +107,23 @@ class OfEntries(Record, word="OfEntries"):
             raise mistyped("score", "a callable columns -> scores", self.score)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of `self.score`.
+
+        Raises:
+            AttributeError: if `self.score` does not have the attribute, or if the name begins with
+                an underscore.
+        """
         if name.startswith("_") or name in ("entries", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores of outputs, shape `(size,)`."""
+        """Return the score of each output, shape `(size,)`."""
         rows = read_numbers(outputs, least=int(self.entries.max()) + 1)
         return scores_of(self.score, rows[:, self.entries])
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores on the device of the outputs, if the inner score supports it."""
+        """Compute the scores on the device of the outputs. None if `self.score` cannot do this."""
         ask = score_attribute(self.score, "on_device")
         if ask is None or outputs.flat.shape[1] <= self.entries.max():
             return None
@@ -121,27 +132,34 @@ class OfEntries(Record, word="OfEntries"):
 
     @property
     def rounding(self) -> Any:
-        """Map of the inner score from the grains of all entries, if it has such a map."""
+        """Function that returns the possible change of the score by rounding.
+
+        Its argument is the possible change of each entry of the output. The value is None if
+        `self.score` does not have a function of this kind.
+        """
         inner = score_attribute(self.score, "rounding")
         return inner and (lambda grains: inner([grains[i] for i in self.entries.tolist()]))
 
     @property
     def alone(self) -> Any:
-        """Function that returns the only entry read, and its score, or None for several entries."""
+        """Function that returns the index of the only entry that is read, and the score for it.
+
+        The value is None if the score reads several entries.
+        """
         inner = score_attribute(self.score, "alone")
         return inner and (lambda: (int(self.entries[inner()[0]]), inner()[1]))
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Sentences of the inner score, with the numbers of the true entries."""
+        """Two texts for a report, for larger and for smaller scores, or None."""
         return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
-        """Return a text about the columns with the numbers of the true entries."""
+        """Replace numbers of columns in a text by the indices of the entries of the output."""
         return _name_true_entries(text, self.entries)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score in one line, for the report of an audit."""
         text = score_name(self.score)
         renamed = self._rename(text)
         if renamed != text:
@@ -157,17 +175,22 @@ class OfEntries(Record, word="OfEntries"):
 
 
 def _name_true_entries(text: str, entries: Ints) -> str:
-    """Return a text about chosen columns with the numbers of the true entries."""
+    """Replace numbers of chosen columns in a text by the indices of the entries of the output.
+
+    Args:
+        text: the text.
+        entries: index of the entry of the output for each chosen column.
+    """
     plain = _PLACE_PATTERN.sub(r"entry \1", text)
     return name_entries(plain, [f"entry {i}" for i in entries.tolist()])
 
 
 class WholeScore(NamedTuple):
-    """Score of whole outputs, with its values on the second half of the pilot.
+    """Score that reads all columns, with its values on the second half of the pilot.
 
     Args:
-        score: function from outputs to one real number per output.
-        values: values on x and on x', shape `(size,)` each.
+        score: the score, a function that returns one real number per output.
+        values: values of the score on x and on x', each of shape `(size,)`.
         grain: possible change of the values by rounding.
     """
 
@@ -176,29 +199,35 @@ class WholeScore(NamedTuple):
     grain: Grain
 
     def choose(self, goal: Goal) -> Choice:
-        """Choose the best threshold. The score was not fitted on these draws."""
+        """Choose the threshold that is expected to certify the largest bound.
+
+        Args:
+            goal: number of counted trials, and delta and confidence of the bound.
+        """
         return best_threshold(self.score, *self.values, self.grain, goal)
 
     def make_marks(self) -> Marks:
-        """Make thresholds between the values."""
+        """Return possible thresholds of the score, which lie between its values."""
         first, second = map(sorted_values, self.values)
         return marks_of(first, second, self.grain)
 
 
 @dataclass(frozen=True, slots=True)
 class WideReading:
-    """Pilot of wide outputs, as far as it is kept.
+    """Part of a pilot with many columns that is kept in memory.
 
     Args:
-        entries: numbers of the chosen columns, increasing.
-        groups: positions of chosen columns that the attack also learns from separately.
-        pair: the inputs on these columns; unchanged if they are not numbers of columns.
-        learners: the attack on the chosen columns. None if it reads whole outputs only.
-        rows: the chosen columns of the outputs of the second half.
-        whole: scores of whole outputs.
-        facts: constants of the outputs.
-        size: number of pilot draws per side.
-        read: numbers of columns and outputs that were screened.
+        entries: indices of the chosen columns, increasing.
+        groups: smaller groups of chosen columns, from which the attack also learns separately. They
+            are given by their positions in `entries`.
+        pair: the two inputs in the chosen columns. The inputs are unchanged if they do not have one
+            number per column.
+        learners: the attack that learns from the chosen columns, or None.
+        rows: the chosen columns of outputs of the second half, on x and on x'.
+        whole: scores that read all columns.
+        facts: facts on constants in the outputs, such as "all outputs have one value".
+        size: number of pilot draws per input.
+        read: numbers of columns and of outputs that were read.
     """
 
     entries: Ints
@@ -213,21 +242,27 @@ class WideReading:
 
     @property
     def width(self) -> int:
-        """Number of values that are kept of each output."""
+        """Number of values per output that are kept."""
         return int(self.entries.size) + len(self.whole)
 
     @property
     def training(self) -> Sides:
-        """Kept outputs from which the attack learns: every second output."""
+        """Outputs on x and on x' from which the attack learns: every second kept output."""
         return self.rows[0][::2], self.rows[1][::2]
 
     @property
     def rest(self) -> Sides:
-        """Kept outputs on which the event is chosen."""
+        """Outputs on x and on x' on which the event is chosen: all other kept outputs."""
         return self.rows[0][1::2], self.rows[1][1::2]
 
     def extend(self, outputs: Sides) -> WideReading:
-        """Return the reading with more outputs of full width; the oldest outputs are left out."""
+        """Return a `WideReading` with the chosen columns of more outputs added.
+
+        If there are too many outputs, the oldest outputs are left out.
+
+        Args:
+            outputs: outputs on x and on x', with all columns.
+        """
         most = _MAX_KEPT_NUMBERS // self.width
         added = read_numbers(outputs[0])[:, self.entries], read_numbers(outputs[1])[:, self.entries]
         whole = []
@@ -237,7 +272,7 @@ class WideReading:
         return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
 
     def make_scores(self, name: str) -> tuple[Score, ...]:
-        """Return the scores that the attack makes of the chosen columns, and of groups of them.
+        """Return the scores that the attack makes from the chosen columns, and from each group.
 
         Args:
             name: name of the outputs in error messages.
@@ -257,7 +292,7 @@ class WideReading:
         return tuple(dict.fromkeys(scores))
 
     def widen(self, choice: Choice) -> Choice:
-        """Convert a choice on the chosen columns to a choice on whole outputs."""
+        """Convert an event on the chosen columns to an event on outputs with all columns."""
         if any(choice.event.score is scored.score for scored in self.whole):
             return choice
         event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
@@ -266,13 +301,17 @@ class WideReading:
 
 
 def _append_rows(sides: Sides, added: Sides, most: int) -> Sides:
-    """Return the last rows of both arrays together, at most `most` per side."""
+    """Append rows on x and on x', and return the last `most` rows on each input."""
     first, second = (np.concatenate(parts) for parts in zip(sides, added, strict=True))
     return first[-most:], second[-most:]
 
 
 def widen_score(score: Score, entries: Ints) -> Score:
-    """Convert a score of chosen columns to a score of whole outputs.
+    """Convert a score of chosen columns to a score of outputs with all columns.
+
+    Args:
+        score: the score of the chosen columns.
+        entries: indices of these columns.
 
     Example:
         >>> print(widen_score(Coordinate(1), np.array([3, 8])))
@@ -290,13 +329,15 @@ def widen_score(score: Score, entries: Ints) -> Score:
 
 
 def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
-    """Divide an attack into a part that learns from columns and thresholds on stated functions.
+    """Divide an attack into attacks that learn from chosen columns and attacks on given scores.
 
     Args:
-        attack: a score attack.
+        attack: an attack that makes scores.
 
     Returns:
-        The two parts. None for an attack of another package, which reads whole outputs.
+        The first part is an attack that learns from chosen columns, or None. The second part
+        contains thresholds on given scores of whole outputs, such as "l1" or a function. The result
+        is None if the attack is not from dpcore, because it then reads whole outputs.
     """
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_own, members)):
@@ -313,7 +354,13 @@ def _reads_whole(attack: Threshold) -> bool:
 
 
 def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides | None]:
-    """Yield the rows of some draws in chunks, or None for outputs that are not numbers."""
+    """Yield draws on x and on x' in chunks of rows. Yield None if outputs are not numbers.
+
+    Args:
+        source: object that makes the draws of the mechanism.
+        purpose: number of the random stream, such as that of the pilot.
+        size: number of draws per input.
+    """
     step = max(1, _CHUNK_NUMBERS // source.elements // source.block) * source.block
     for start in range(0, size, step):
         drawn = source.outputs(purpose, start, min(size, start + step))
@@ -323,7 +370,10 @@ def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides |
 
 
 def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums], Sides] | None:
-    """Add up the first half of a pilot; return the sums and two rows per side, or None."""
+    """Read the first half of a pilot, and return its sums and histograms on x and on x'.
+
+    Two outputs per input are returned too. The result is None if outputs are not numbers.
+    """
     sums: tuple[ColumnSums, ColumnSums] | None = None
     waiting: list[Sides] = []
     heads: Sides | None = None
@@ -346,7 +396,18 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
 def _list_whole_scores(
     attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
 ) -> list[Score]:
-    """List the scores of all columns: stated functions, distances, and the weighted sum."""
+    """Return the scores that read all columns.
+
+    These are the given scores, the scores "closer to x than to x'" in L1 and L2, and the weighted
+    sum of all columns.
+
+    Args:
+        attack: the attack of the audit.
+        stated: thresholds on given scores in this attack.
+        sums: sums and histograms on x and on x'.
+        heads: two outputs on x and two outputs on x'.
+        pair: the two inputs.
+    """
     members = attack.members if isinstance(attack, Auto) else (attack,)
     scores: list[Score] = []
     for threshold in stated:
@@ -363,7 +424,18 @@ def _list_whole_scores(
 def _keep_columns(
     source: Source, size: int, entries: Ints, scores: Sequence[Score]
 ) -> tuple[Sides, list[tuple[Floats, Floats]]] | None:
-    """Draw the second half; return its chosen columns and the scores of whole outputs, or None."""
+    """Draw the second half of a pilot, and keep its chosen columns.
+
+    Args:
+        source: object that makes the draws of the mechanism.
+        size: number of draws per input.
+        entries: indices of the chosen columns.
+        scores: scores that read all columns.
+
+    Returns:
+        The chosen columns on x and on x', and the values of each score on x and on x'. None if
+        outputs are not numbers.
+    """
     rows: tuple[list[Array], list[Array]] = [], []
     values: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in scores]
     for chunk in _iterate_chunks(source, SELECTION, size):
@@ -391,7 +463,13 @@ def _measure_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Flo
 
 
 def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Grain:
-    """Return the possible change of a score of whole outputs by rounding."""
+    """Return the possible change of a score of all columns by rounding.
+
+    Args:
+        score: the score.
+        values: values of the score on x and on x'.
+        moves: possible change of each column by rounding.
+    """
     if isinstance(score, LinearScore):
         moved = float(np.sum(np.abs(score.weights) * moves[score.entries]))
         return Grain(_FLOAT64_BITS, 0.0, moved)
@@ -408,7 +486,11 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> G
 def _describe_facts(
     sums: Sequence[ColumnSums], rows: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
 ) -> PilotFacts:
-    """Describe constants: in all columns from the stream, otherwise in the chosen columns."""
+    """Return facts on constants in the outputs, such as "all outputs have one value".
+
+    Facts on all columns come from the first half of the pilot. Other facts are about the chosen
+    columns.
+    """
     firsts = [side.first for side in sums if side.first is not None]
     steady = all(side.steady.size == side.centre.size for side in sums)
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
@@ -426,20 +508,20 @@ def read_wide(
     claim: Any = None,
     delta: float = 0.0,
 ) -> WideReading | None:
-    """Read a pilot of wide outputs as a stream; keep the columns that differ most.
+    """Read a pilot with many columns block by block, and keep the columns that differ most.
 
     Args:
-        source: source of the draws.
-        attack: attack that learns from the chosen columns.
-        pair: the two inputs.
-        size: number of pilot draws per side.
-        stated: scores that the mechanism itself states. Defaults to none.
-        claim: epsilon of the claim for the pair, a curve, or None.
+        source: object that makes the draws of the mechanism.
+        attack: the attack, which learns from the chosen columns.
+        pair: the two inputs x and x'.
+        size: number of pilot draws per input.
+        stated: log-likelihood ratios that the mechanism itself states. Defaults to an empty tuple.
+        claim: the claimed epsilon for the pair, a curve of `dpcore.claims`, or None.
         delta: delta of the claim.
 
     Returns:
-        The part that is kept. None if the outputs are not real numbers of one shape, or if an
-        attack of another package reads whole outputs.
+        The part of the pilot that is kept. None if the outputs are not real numbers of one shape,
+        or if the attack is not from dpcore, because it then reads whole outputs.
     """
     divided = divide_attack(attack)
     if divided is None:
