@@ -293,7 +293,8 @@ def conditional(
     - p)), which is larger than p/q.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side.
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'.
         delta: delta of the claim. It must be 0.
         confidence: probability that the limit holds, strictly between 0 and 1. For
             ``sides="fixed"``, at least 0.6.

@@ -322,7 +322,8 @@ def guesses_needed(
 
     Returns:
         The number of guesses. With delta > 0, the function returns None if 2**20 guesses are not
-        enough. This is the case if delta is too large.
+        enough, for example if delta is too large. With delta = 0, it returns None if 2**52 guesses
+        are not enough.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -490,7 +491,7 @@ def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
     The probability on x' is ``Phi(Phi^-1(p) - mu)``.
 
     Args:
-        p: probability of the event on the numerator's side, in (0, 1].
+        p: probability of the event on x, in (0, 1].
         true_epsilon: the true epsilon at `delta`. The noise has the mu of Gaussian noise with this
             epsilon.
         delta: a number above 0.

@@ -90,7 +90,7 @@ def predicted(
         n: number of pilot draws on x.
         k_prime: number of pilot draws on x' in which each event happened.
         n_prime: number of pilot draws on x'.
-        trials: draws per side that will be counted.
+        trials: number of draws per input that the audit will count.
         delta: delta of the claim, in [0, 1).
         confidence: confidence of the audit, strictly between 0 and 1.
         tail: probability with which each of the two limits from the pilot fails. A smaller value
@@ -155,7 +155,7 @@ def limits_of_counts(
     Args:
         counts: four arrays that broadcast: the number of pilot draws on x in which each event
             happened, the number of pilot draws on x, and the same two for x'.
-        trials: draws per side that will be counted.
+        trials: number of draws per input that the audit will count.
         confidence: confidence of the audit.
         tail: probability with which each of the two limits from the pilot fails.
     """
@@ -267,7 +267,7 @@ def detectable(
     uses this lower limit, so the ratio is conservative, and the function needs no simulation.
 
     Args:
-        n: draws per side.
+        n: number of draws per input.
         claim: the claimed epsilon, at least 0.
         mass: probability p of the event on x, in (0, 1].
         bound: function ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
@@ -389,8 +389,8 @@ def certifies(
     Args:
         n: number of draws on x, and on x', at least 1.
         claim: the claimed epsilon.
-        p: probability of the event on the numerator's side.
-        q: probability of the event on the other side.
+        p: probability of the event on x.
+        q: probability of the event on x'.
         delta: delta of the claim.
         confidence: confidence of the audit.
         cells: largest number of cells.
