@@ -79,8 +79,7 @@ def one_run(
 def _chance_ceiling(
     guesses: int, correct: int, canaries: int, epsilon: float, delta: float
 ) -> float:
-    """Compute the upper limit of theorem 5.2 on the probability of at least `correct` right
-    guesses."""
+    """Compute the upper limit of theorem 5.2 on P(at least `correct` right guesses)."""
     from scipy.special import bdtr, bdtrc
 
     if correct == 0:
@@ -216,8 +215,7 @@ def one_run_refutes(
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one training run, for a claim that is a trade-off
-    curve.
+    """Compute a lower limit on epsilon from one training run, for a claimed trade-off curve.
 
     The function returns the limit of `one_run`. The limit holds for every mechanism, even if the
     trade-off curve of the mechanism is not the claimed curve. To test the claimed curve, dpcore
@@ -305,8 +303,7 @@ def guesses_needed(
     confidence: float = 0.95,
     bound: Callable[..., float] | Literal["one_run", "one_run_fdp"] = one_run,
 ) -> int | None:
-    """Return the fewest guesses with which one training run refutes a claim if all guesses are
-    right.
+    """Return the fewest guesses that refute a claim if all guesses are right.
 
     A guess states if a canary (a record that a fair coin puts into the training data or leaves out)
     was in the data. With delta = 0 and the bound `one_run`, the result is the smallest r with
@@ -367,8 +364,7 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
 
 
 def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the fewest guesses above `low` that refute a claim. The number `high` must refute
-    it."""
+    """Return the fewest guesses above `low` that refute a claim, if `high` guesses refute it."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
@@ -485,8 +481,7 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
 
 
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
-    """Compute the probability of a threshold event on x' from its probability on x, for Gaussian
-    noise.
+    """Compute P(event | x') from P(event | x) for a threshold event under Gaussian noise.
 
     The probability on x' is ``Phi(Phi^-1(p) - mu)``.
 

@@ -39,8 +39,7 @@ digits. With 2,048 cells of one count each, the cells cover twelve standard devi
 of 29,000. Up to this variance a power is exact. Beyond it, a power is too low by at most .0005."""
 _WHOLE_REACH = 6.0
 _EXACT_TRIALS, _LOOSE_PARTS = 10**8, 500
-"""Largest number of trials that is found exactly. Above this number, the error is one part in
-500."""
+"""Largest number of trials that is found exactly. Above it, the error is one part in 500."""
 _MIN_SMOOTH_DEVIATION = 1e5
 """Above this standard deviation of a count, an error of one count is negligible."""
 MOST_TRIALS: Final = 2**53
@@ -133,8 +132,7 @@ def predicted_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[Floats, Floats]:
-    """Return the limits p_low and q_high of expected counts, from which `predicted` computes its
-    result."""
+    """Return the limits p_low and q_high from which `predicted` computes its result."""
     hits, draws = _check_counts("k", k, "n", n)
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     try:
@@ -183,8 +181,7 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Flo
 def _look_up_limits(
     hits: Floats, draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Return `_expected_limit`, from a stored table if all events have the same small pilot
-    size."""
+    """Return `_expected_limit`, from a stored table if the pilot is small and of one size."""
     n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
     if 0 < n <= _MAX_TABLED_DRAWS and (draws == n).all() and (places == hits).all():
         return _limit_table(n, total, tail, alpha, upper=upper)[places]
@@ -553,8 +550,7 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
-    """Compute the true epsilon of noise whose scale is `factor` times the correct scale for a
-    claim.
+    """Compute the true epsilon of noise with `factor` times the correct scale for a claim.
 
     At delta 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
     whose epsilon is the sensitivity divided by the scale. It is also right for other noise whose
