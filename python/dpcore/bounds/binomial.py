@@ -136,8 +136,7 @@ def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float
 
 
 def find_declaration(bound: Callable[..., Any]) -> Declared:
-    """Return the `Declared` of a bound. For other functions, only the title differs from the
-    defaults."""
+    """Return the `Declared` of a bound, or a `Declared` with default values for other functions."""
     declaration = getattr(bound, "declared", None)
     if isinstance(declaration, Declared):
         return declaration

@@ -244,14 +244,12 @@ class Martingale:
 
     @property
     def log_wealth(self) -> float:
-        """Natural logarithm of the current wealth. It is finite because the smallest stakes lose
-        little."""
+        """Natural logarithm of the current wealth. It is always finite."""
         return float(np.logaddexp(self._mixed, _log_sum(self._followers))) - math.log(2.0)
 
     @property
     def log_peak(self) -> float:
-        """Natural logarithm of the largest wealth so far. This value decides if the claim is
-        refuted."""
+        """Natural logarithm of the largest wealth so far, which decides if the claim is refuted."""
         return self._best
 
     def refuted(self, confidence: float = 0.95) -> bool:

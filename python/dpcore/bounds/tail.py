@@ -65,8 +65,7 @@ class Tilt(NamedTuple):
 
     @property
     def deviates(self) -> float:
-        """Coefficient of the highest power in the first polynomial, divided by its standard
-        error."""
+        """Highest coefficient of the first polynomial, divided by its standard error."""
         return float(self.coefficients[0, -1] / self.errors[-1])
 
 
@@ -144,8 +143,7 @@ class TailCounts(NamedTuple):
         return TailCounts(self.scores[cell:], self.own[:, cell:], self.other[:, cell:], self.sizes)
 
     def resample(self) -> TailCounts:
-        """Return the counts and 20 bootstrap samples of them, with the same random numbers in every
-        call."""
+        """Return the counts and 20 bootstrap samples of them, with a fixed seed."""
         generator = np.random.default_rng(0)
         own, other = (
             np.concatenate([counts, generator.poisson(counts[0], (_BOOTSTRAPS, counts.size))])
@@ -158,8 +156,7 @@ class TailCounts(NamedTuple):
         return fit_tilt(self.scores, self.own, self.other, degree).deviates
 
     def rates(self) -> tuple[Floats, Floats]:
-        """Return P(score above each threshold) on x and on x' from a fitted line,
-        `(samples, cells)`."""
+        """Return fitted probabilities of scores above each threshold, on x and on x'."""
         shares, total = fit_tilt(self.scores, self.own, self.other).shares, self.own + self.other
         parts = zip((total * shares, total * (1.0 - shares)), self.sizes, strict=True)
         first, second = (np.cumsum(part[:, ::-1], axis=1)[:, ::-1] / size for part, size in parts)
@@ -218,8 +215,7 @@ def find_tail_threshold(
 
 
 def _is_line(tail: TailCounts, short: int) -> bool:
-    """Return True if the log ratio increases in the short tail and is almost linear in the long
-    tail."""
+    """Return True if a line describes the log ratio in the tail, and the line has a clear slope."""
     if not np.isfinite(tail.scores).all():
         return False
     if tail.beyond(short).deviates(1) < _MIN_SLOPE_DEVIATES:

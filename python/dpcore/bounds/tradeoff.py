@@ -61,8 +61,7 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
 def _mills_ratio(t: float) -> tuple[float, float]:
-    """Compute the Mills ratio R(t) and -R'(t) = 1 - t R(t), almost to float64 precision, for t >
-    -37."""
+    """Compute the Mills ratio R(t) and its negative derivative 1 - t R(t), for t > -37."""
     if t < _MILLS_TAIL_START:
         from scipy.special import erfcx
 
@@ -143,8 +142,7 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """Find the least epsilon of Gaussian noise with this mu at `delta`; 0 if delta(0) <=
-    `delta`."""
+    """Find the least epsilon of Gaussian noise with this mu at a delta."""
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0
@@ -337,8 +335,7 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute certified lower limits on the privacy profile delta(epsilon), for all epsilons
-        jointly.
+        """Compute certified lower limits on delta(epsilon), for all epsilons jointly.
 
         The profile is ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The method
         computes this maximum over the points (a, b) of the band, with b instead of f(a).
@@ -360,8 +357,7 @@ class Band(Record, word="Band"):
         return deltas
 
     def epsilon(self, delta: float) -> float:
-        """Compute a certified lower limit on epsilon at a delta. The limits at all deltas hold
-        jointly.
+        """Compute a certified lower limit on epsilon at a delta, valid jointly for all deltas.
 
         Args:
             delta: a number in [0, 1).

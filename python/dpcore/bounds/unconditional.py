@@ -226,8 +226,7 @@ def _corner_excess(real: Floats, imaginary: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
-    """Return the Chebyshev points, and the matrix that maps values there to values on a fine
-    grid."""
+    """Return Chebyshev points, and the matrix that maps values there to values on a fine grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
     finer = np.arange(_FINER_GRID_FACTOR * nodes + 1) * (math.pi / (_FINER_GRID_FACTOR * nodes))
@@ -316,8 +315,7 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
 
 
 def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:
-    """Return the boundary of the counts that are at least as high in the order as the observed
-    ones.
+    """Return the boundary of the counts at least as high in the order as the observed counts.
 
     The place of a pair of counts (j, j') in the order is given by its label: the largest t with
     ``low(j) >= delta + e^t high(j')``. Here low and high are Wilson's confidence limits at the
@@ -411,8 +409,7 @@ def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.in
 
 
 def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
-    """Compute a first guess of the lower limit, and its standard error, by the normal
-    approximation."""
+    """Compute a normal approximation of the lower limit, and its standard error."""
     from scipy.special import ndtri
 
     p = (counts.k + 0.5) / (counts.n + 1.0)
@@ -424,8 +421,7 @@ def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, flo
 
 
 def _find_largest(test: Callable[[float], float], guess: float, scale: float) -> float:
-    """Find the largest epsilon that the test certifies, rounded down; 0 if it certifies no
-    epsilon."""
+    """Find the largest epsilon that the test certifies, rounded down, or 0."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
     x, step = guess, scale
     for _ in range(200):
@@ -448,8 +444,7 @@ def _find_largest(test: Callable[[float], float], guess: float, scale: float) ->
 
 
 def _secant_between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
-    """Return the next point of a secant search, at some distance from the two ends of the
-    interval."""
+    """Return the next point of a secant search, at some distance from both ends of the interval."""
     span = high[0] - low[0]
     point = low[0] - low[1] * span / (high[1] - low[1])
     margin = min(span / 4.0, max(tolerance / 2.0, 0.02 * span))

@@ -1,5 +1,4 @@
-"""Gaussian noise for (epsilon, delta)-DP, from the classical formula or the exact privacy
-profile."""
+"""Gaussian noise for (epsilon, delta)-DP, by the classical formula or the exact profile."""
 
 from __future__ import annotations
 

@@ -223,8 +223,7 @@ class MaskedWords(Shown):
         return float(np.abs(ratios).max())
 
     def __call__(self, x: str, size: int, rng: Rng = None) -> Entries:
-        """Draw answers to a text. For each answer, draw masks, and then an answer to the masked
-        text.
+        """Draw answers to a text: for each answer, first the masks, then the answer.
 
         Args:
             x: the text.
@@ -243,8 +242,7 @@ class MaskedWords(Shown):
         return counts
 
     def _masked(self, text: str) -> tuple[Floats, Floats]:
-        """Return the probability of each choice of masks, and the answer probabilities for each
-        choice."""
+        """Return the probability of each choice of masks, and the answer probabilities for each."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _MAX_WORDS:
             raise invalid("text", f"1 to {_MAX_WORDS} words", text)
@@ -318,8 +316,7 @@ class Counterexample(Shown):
 
 
 def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of answers 0 and 1: P(1) =
-    ``e^(epsilon shift) / (1 + e^epsilon)``."""
+    """Return P(answer 0) and P(answer 1) = ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
 

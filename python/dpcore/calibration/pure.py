@@ -316,8 +316,7 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
 
 
 def make_generator(rng: Any) -> np.random.Generator:
-    """Return a numpy Generator unchanged, or make one from an int seed, or an unseeded one for
-    None."""
+    """Return a numpy Generator unchanged, or make one from an int seed or None."""
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
 
@@ -417,8 +416,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         return int((x != x_prime).sum()) * self.entry_loss
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Return two inputs of shape `(dim,)` whose first entries are 0 and 1; other entries are
-        equal."""
+        """Return two inputs of shape `(dim,)` that differ only in their first entries, 0 and 1."""
         x = np.zeros(dimension(dim), dtype=np.int64)
         x_prime = x.copy()
         x_prime[0] = 1
