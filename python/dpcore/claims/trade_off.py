@@ -476,7 +476,7 @@ class TradeOff(Claim, word="TradeOff"):
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of these pairs."""
+        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
         few = self.epsilons.size <= _TANGENT_COUNT
         return self._list_representable() if few else _compute_tangents(self)
 

@@ -494,10 +494,9 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit status:
 
-        - 0: the claim is not refuted, or the command only printed something.
-        - 1: the claim is refuted.
-        - 2: the command line is wrong.
-        - 3: no verdict. The audit is undecided, the rows depend on each other, or the mechanism or
+        - 0: the claim is not refuted, or a command without a verdict (such as `dpcore plan`)
+          succeeded. - 1: the claim is refuted. - 2: the command line is wrong. - 3: no verdict. The
+          audit is undecided, the rows depend on each other, or the mechanism or
           dpcore raised an error.
         - 4: parts of a run are missing (`dpcore merge`).
         - 5: the file of a part could not be written (`dpcore count`).

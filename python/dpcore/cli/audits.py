@@ -248,8 +248,7 @@ def find_status(report: Audit | OutputsAudit) -> int:
 
 
 def _read_asked(asked: AuditArguments) -> AuditArguments:
-    """Return the options of `--resume`: those stored in the run file, and the current process
-    options."""
+    """Return the options that the run file of --resume stores, with the current process options."""
     usual = AuditArguments(resume=asked.resume)
     own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
     for option in fields(asked):
@@ -427,8 +426,7 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
 def _audit_pairs(
     asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs, client: Any
 ) -> Audit | None:
-    """Audit a mechanism and return the report. With --fit-only, write a run file and return
-    None."""
+    """Audit a mechanism and return the report; with --fit-only, write a run file, return None."""
     with (
         report_bad_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),
@@ -711,8 +709,7 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
-    """Run `dpcore audit-table`: audit a table of probabilities in a file; return the exit
-    status."""
+    """Run `dpcore audit-table`: audit the table in a file, and return the exit status."""
     check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
     table_report = _audit_table_file(asked)

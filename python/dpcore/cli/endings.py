@@ -182,8 +182,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
 
 @contextlib.contextmanager
 def collect_unwritten(failures: list[str]) -> Iterator[None]:
-    """Append the message of a write error to `failures`, so that other outputs are still
-    written."""
+    """Append the message of a write error to `failures`, so that other outputs can follow."""
     try:
         yield
         sys.stdout.flush()
@@ -213,8 +212,7 @@ def show_file_warnings() -> Iterator[None]:
 
 
 def write_line(text: str, layout: str = "") -> None:
-    """Write a line to stderr (if open), with control characters escaped, except those in
-    `layout`."""
+    """Write a line to stderr. Control characters are escaped, except those in `layout`."""
     with contextlib.suppress(OSError, ValueError):
         print(make_visible(text, layout), file=sys.stderr, flush=True)
 

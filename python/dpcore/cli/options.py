@@ -314,8 +314,7 @@ class MergeArguments:
 
 @dataclass(frozen=True)
 class OutputsArguments:
-    """Options of `dpcore audit-outputs`. The value of an omitted option is its default, None or
-    empty."""
+    """Options of `dpcore audit-outputs`. The value of an omitted option is None or empty."""
 
     files: list[str] = _make_argument(
         "FILE [FILE]",
