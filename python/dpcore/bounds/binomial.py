@@ -122,6 +122,9 @@ class Declared(Shown):
 def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float]:
     """Return the bound of this package with a given name; a function is returned unchanged.
 
+    The argument `rows` is "independent" for a bound that takes counts from independent draws. It is
+    "one_run" for a bound that takes guesses about the canaries of one training run.
+
     Raises:
         TypeError: if `bound` is neither a string nor callable.
         ValueError: if this package has no bound of that name for data of the kind `rows`.
@@ -155,7 +158,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
     - The draws are independent.
     - The numbers of draws were fixed in advance.
-    - The event, and the choice of the input in the numerator, were fixed before the counted draws.
+    - The event, and the roles of x and x', were fixed before the counted draws.
 
     Args:
         counts: number k of the n draws on x in which the event happened, and number k' of the n'
@@ -304,7 +307,7 @@ def conditional(
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `delta` is not 0, a value is out of range, or `sides` is neither of the two
             words.
 
@@ -344,11 +347,11 @@ def every_coordinate(
 ) -> float:
     """Compute a certified lower limit on epsilon for the joint event of all output coordinates.
 
-    Assume that the coordinates of an output are independent, and that they form G groups. All
-    coordinates of one group have equal inputs (x_i on x, x'_i on x') and equal noise. Each group g
-    has m_g coordinates and one event, with probability p_g on x and q_g on x'. Consider the joint
-    event "in every coordinate, the event of its group happens". The joint event has probability p =
-    prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
+    Assume that the coordinates of an output are independent, and that they are divided into G
+    groups. All coordinates of one group have equal inputs (x_i on x, x'_i on x') and equal noise.
+    Each group g has m_g coordinates and one event, with probability p_g on x and q_g on x'.
+    Consider the joint event "in every coordinate, the event of its group happens". The joint event
+    has probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
 
         epsilon >= ln((prod p_low_g^(m_g) - delta) / prod q_high_g^(m_g)).
 
@@ -373,7 +376,7 @@ def every_coordinate(
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a sequence is empty, the two lengths differ, or a value is out of range.
 
     Source:

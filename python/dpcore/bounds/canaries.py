@@ -303,7 +303,7 @@ def guesses_needed(
     confidence: float = 0.95,
     bound: Callable[..., float] | Literal["one_run", "one_run_fdp"] = one_run,
 ) -> int | None:
-    """Return the fewest guesses that refute a claim if all guesses are right.
+    """Return the fewest guesses that refute a claimed epsilon if all guesses are right.
 
     A guess states if a canary (a record that a fair coin puts into the training data or leaves out)
     was in the data. With delta = 0 and the bound `one_run`, the result is the smallest r with
@@ -323,7 +323,7 @@ def guesses_needed(
         are not enough.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if an argument is out of range.
 
     Source:
@@ -522,7 +522,7 @@ def guesses_power(
         rate: probability that a guess is right. It is at most ``e^t/(1 + e^t)`` if the true epsilon
             is t.
         delta: delta of the claim.
-        confidence: confidence of the audit.
+        confidence: confidence level of the audit.
 
     Returns:
         The probability.
@@ -556,7 +556,7 @@ def guesses_for(
         claim: the claimed epsilon.
         rate: probability that a guess is right.
         delta: delta of the claim.
-        confidence: confidence of the audit.
+        confidence: confidence level of the audit.
         power: probability with which the guesses must refute the claim.
         most: largest number of guesses that the function tries.
 

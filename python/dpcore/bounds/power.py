@@ -91,7 +91,7 @@ def predicted(
         n_prime: number of pilot draws on x'.
         trials: number of draws per input that the audit will count.
         delta: delta of the claim, in [0, 1).
-        confidence: confidence of the audit, strictly between 0 and 1.
+        confidence: confidence level of the audit, strictly between 0 and 1.
         tail: probability with which each of the two limits from the pilot fails. A smaller value
             gives lower, more cautious predictions. The value 0.5 means: without a safety margin.
 
@@ -154,7 +154,7 @@ def limits_of_counts(
         counts: four arrays that broadcast: the number of pilot draws on x in which each event
             happened, the number of pilot draws on x, and the same two for x'.
         trials: number of draws per input that the audit will count.
-        confidence: confidence of the audit.
+        confidence: confidence level of the audit.
         tail: probability with which each of the two limits from the pilot fails.
     """
     (hits, draws, hits_prime, draws_prime), alpha = counts, (1.0 - confidence) / 2.0
@@ -270,7 +270,7 @@ def detectable(
         bound: function ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
             The function is called about 200 times.
         delta: delta of the claim, in [0, 1).
-        confidence: confidence of the audit, strictly between 0 and 1.
+        confidence: confidence level of the audit, strictly between 0 and 1.
         power: probability with which the audit certifies a violation, strictly between 0 and 1.
 
     Returns:
@@ -278,7 +278,7 @@ def detectable(
         `power` even for an event that never happens on x'.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range, or the bound does not return a number.
 
     Source:
@@ -389,7 +389,7 @@ def certifies(
         p: probability of the event on x.
         q: probability of the event on x'.
         delta: delta of the claim.
-        confidence: confidence of the audit.
+        confidence: confidence level of the audit.
         cells: largest number of cells.
 
     Returns:
@@ -460,8 +460,8 @@ def trials_for(
             are several events, the audit counts one of them, and each has the same probability to
             be this event.
         delta: delta of the claim.
-        confidence: confidence of the audit.
-        power: probability of the certificate.
+        confidence: confidence level of the audit.
+        power: probability with which the audit certifies a violation.
         rough: True for an approximate number, which is computed in a few milliseconds.
 
     Returns:
@@ -565,7 +565,7 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
         delta: delta of the claim.
 
     Returns:
-        The true epsilon at that delta.
+        The true epsilon at `delta`.
 
     Source:
         Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian noise.
@@ -589,8 +589,8 @@ def gaussian_event(
         claim: the claimed epsilon.
         true_epsilon: the true epsilon at the same delta, above the claim.
         delta: delta of the claim and of the true loss, above 0.
-        confidence: confidence of the audit.
-        power: probability of the certificate.
+        confidence: confidence level of the audit.
+        power: probability with which the audit certifies a violation.
 
     Returns:
         The probabilities of the event on x and on x'. If no threshold of the grid can certify a

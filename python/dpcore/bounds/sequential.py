@@ -1,7 +1,7 @@
 """Tests of an epsilon that remain valid if the draws are examined many times.
 
 `anytime` computes a limit after any number of draws. `Martingale` tests one claim over several sets
-of draws. Both use bets on the draws.
+of draws. The two methods use bets on the draws.
 
 Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The claim is
 ``p <= e^epsilon q + delta``. Let X be 1 if the event happens in one draw on x, and 0 otherwise. Let
@@ -81,7 +81,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
     - The draws are independent.
     - The numbers of draws on x and on x' are equal whenever you compute the limit.
-    - The event, and the choice of the input in the numerator, are fixed before the counted draws.
+    - The event, and the roles of x and x', are fixed before the counted draws.
 
     If the number of draws is fixed in advance, `berger_boos` gives a sharper limit.
 
@@ -149,9 +149,10 @@ class Martingale:
     The wealth has two halves. The first half uses a fixed mixture of bets with many stakes and
     centres, as in `anytime`, and starts a new mixture for every event. The second half uses
     predictions, if the caller gives them. A prediction (p, q) fixes the centre at the nearest pair
-    of rates that the claim allows. The stakes are 1/16 to twice the stake that makes the bet a
-    likelihood ratio. The second half keeps one mixture over these stakes through all slices, so a
-    change of the event does not reduce this half. Without predictions, the two halves are equal.
+    of probabilities that the claim allows. The stakes are 1/16 to twice the stake that makes the
+    bet a likelihood ratio. The second half keeps one mixture over these stakes through all slices,
+    so a change of the event does not reduce this half. Without predictions, the two halves are
+    equal.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -210,7 +211,7 @@ class Martingale:
                 this slice. None if you have no prediction.
 
         Returns:
-            The log of the wealth.
+            The natural logarithm of the wealth after this slice.
 
         Raises:
             TypeError: if a count is not an integer, or a rate is not a number.

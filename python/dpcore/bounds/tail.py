@@ -51,9 +51,12 @@ _PROMISE_DECIMALS: Final = 6
 class Tilt(NamedTuple):
     """Polynomials in a score, fitted to the log ratio of its densities on two inputs.
 
+    There is one polynomial per sample. The first sample contains the observed counts, and the
+    others are bootstrap samples.
+
     Args:
-        coefficients: one polynomial per sample: coefficients of the powers of the standardised
-            score, shape `(samples, powers)`.
+        coefficients: coefficients of the powers of the standardised score, shape
+            `(samples, powers)`.
         errors: standard errors of the coefficients of the first polynomial, shape `(powers,)`.
         shares: fitted probability that a score in a cell (an interval of scores) is from a draw on
             x, shape `(samples, cells)`.
@@ -114,6 +117,8 @@ def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Til
 
 class TailCounts(NamedTuple):
     """Numbers of draws in each cell of the tail of a score, on two inputs x and x'.
+
+    The first sample contains the observed counts, and the others are bootstrap samples.
 
     Args:
         scores: middle of each cell, scaled to the range from 0 to 1, shape `(cells,)`. A cell is

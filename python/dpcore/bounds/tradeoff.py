@@ -97,9 +97,8 @@ def _tail_offset(epsilon: float, mu: float) -> float:
 def log_delta(epsilon: float, mu: float) -> float:
     """Compute ln(delta) of Gaussian noise at an epsilon, for mu = distance / sigma.
 
-    The value of `mu` must be finite and at least 0. The result has a small relative error, so
-    delta = 1
-    - 1e-15 and delta = 1 give different results.
+    The value of `mu` must be finite and at least 0. The result has a small relative error, so a
+    delta of 1 - 1e-15 and a delta of 1 give different results.
     """
     if mu == 0.0:
         return -math.inf
@@ -186,7 +185,7 @@ def delta_lower(
         One lower limit on delta per epsilon, in [0, 1), in the shape of `epsilon`.
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or another argument does not hold numbers.
+        TypeError: if `counts` is not a `Counts`, or another argument does not contain numbers.
         ValueError: if an epsilon is negative or not a number, or `confidence` is out of range.
 
     Source:
@@ -228,7 +227,7 @@ def epsilon_lower_at(
         One lower limit on epsilon per delta, in the shape of `delta`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range.
 
     Source:
@@ -262,7 +261,7 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on mu, finite and at least 0.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `confidence` is not a number.
@@ -335,9 +334,9 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute certified lower limits on delta(epsilon), for all epsilons jointly.
+        """Compute certified lower limits on the privacy profile, jointly for all epsilons.
 
-        The profile is ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The method
+        The privacy profile is ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The method
         computes this maximum over the points (a, b) of the band, with b instead of f(a).
 
         Args:
@@ -360,7 +359,7 @@ class Band(Record, word="Band"):
         """Compute a certified lower limit on epsilon at a delta, valid jointly for all deltas.
 
         Args:
-            delta: a number in [0, 1).
+            delta: delta of the limit, in [0, 1).
 
         Returns:
             The lower limit, at least 0. It is infinite only if a point of the band has type I error
@@ -421,7 +420,7 @@ def tradeoff_band(
         A `Band`: upper limits on f, one point per threshold.
 
     Raises:
-        TypeError: if the counts are not integers, or another argument is of the wrong kind.
+        TypeError: if the counts are not integers, or another argument has the wrong type.
         ValueError: if a count is not from 0 to the number of draws, `k` or `k_prime` increases with
             the threshold, their shapes differ, or another value is out of range.
 

@@ -128,7 +128,7 @@ def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
 
 
 def cell_masses(window: Cells, rates: Floats) -> Floats:
-    """Compute the probability of each cell at each success probability, shape `(rates, cells)`.
+    """Compute the probability of each cell for each success probability, shape `(rates, cells)`.
 
     The probabilities are divided by their sum over the window, so each row sums to 1. So a
     probability is too large by the share of the omitted tails, and is never too small.
@@ -252,15 +252,16 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 
-    where C is a random rectangle that contains (p, q) with probability at least 1 - gamma. The
-    limit is the largest epsilon with a p-value of at most 1 - confidence. It is sharper than the
-    limit of `clopper_pearson`, because the test uses the whole error probability 1 - confidence
-    once. The two limits of `clopper_pearson` divide this error probability. The bound is valid
-    under three conditions:
+    where "as far up the order as observed" means: a pair of counts at least as high in the order as
+    the observed counts. C is a random rectangle that contains (p, q) with probability at least 1 -
+    gamma, and gamma is (1 - confidence)/1000. The limit is the largest epsilon with a p-value of at
+    most 1 - confidence. It is sharper than the limit of `clopper_pearson`, because the test uses
+    the whole error probability 1 - confidence once. The two limits of `clopper_pearson` divide this
+    error probability. The bound is valid under three conditions:
 
     - The draws are independent.
     - The numbers of draws were fixed in advance.
-    - The event, and the choice of the input in the numerator, were fixed before the counted draws.
+    - The event, and the roles of x and x', were fixed before the counted draws.
 
     Proof that the limit is valid: the true pair (p, q) is outside C with probability at most gamma.
     If the true pair is in C, the maximum is at least its probability of "as far up the order as

@@ -43,7 +43,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         note: remark on the formula, or an empty string.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number is out of range or `formula` is not one of the two names.
 
     Example:
@@ -123,8 +123,8 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         epsilon: epsilon, at least 0.
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0; or
-            a result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The smallest delta, in [0, 1]. It is 0.0 if the true value is too small for a float64.
@@ -152,8 +152,8 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         delta: delta, in [0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The smallest epsilon, at least 0, with a relative error of at most 1e-12. It is inf at delta
@@ -181,7 +181,7 @@ def gaussian_classical(
 ) -> CalibratedGaussian:
     """Calibrate Gaussian noise with the textbook formula, and check its true delta.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use it for audits and experiments, not to release data (`dpcore.sample` gives the reasons).
 
     The formula is ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The
     theorem for this formula holds for epsilon below 1. For a larger epsilon, the function computes
@@ -191,8 +191,8 @@ def gaussian_classical(
     Args:
         epsilon: target epsilon, in (0, 1e300].
         delta: target delta, in (0, 1).
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0; or
-            a result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The noise, with its true delta.
@@ -241,7 +241,7 @@ def gaussian_analytic(
 ) -> CalibratedGaussian:
     """Calibrate the smallest Gaussian noise that is (epsilon, delta)-DP.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use it for audits and experiments, not to release data (`dpcore.sample` gives the reasons).
 
     The function solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` for sigma, with a
     relative error of 1e-12. Then it rounds sigma up until the computed delta is at most `delta`.
@@ -250,8 +250,8 @@ def gaussian_analytic(
     Args:
         epsilon: target epsilon, in (0, 1e300].
         delta: target delta, in (0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The noise, with its true delta.

@@ -116,7 +116,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
             delta(epsilon). None for other noise.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number is negative or NaN, or `norm` is not one of the three names.
 
     Example:
@@ -226,6 +226,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
     - Laplace noise in every entry: epsilon is D in L1, divided by the scale.
     - `L2Laplace`: epsilon is D in L2, divided by the scale.
+      - `RandomisedResponse`: epsilon is the loss of one entry, times the largest number of entries
+      in which neighbours differ.
     - Gaussian noise: the mechanism is not epsilon-DP at delta 0. The result gives the smallest
       epsilon for each delta > 0.
 
@@ -233,8 +235,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     real numbers and ignores the rounding of floats (`dpcore.audit` describes this limit).
 
     Args:
-        mechanism: a native noise, a published system, `L2Laplace`, `CalibratedGaussian` or
-            `RandomisedResponse`.
+        mechanism: a noise of `dpcore.mechanisms`, a system of `dpcore.published`, or an
+            `L2Laplace`, `CalibratedGaussian` or `RandomisedResponse`.
         domain: set of allowed inputs, a domain of `dpcore.sensitivity`. Any two inputs in the
             domain are neighbours. (In `HistogramCounts`, neighbours differ in one record.) For
             example, any two inputs in `Ball("l1", 0.5, dim)` have an L1 distance of at most 1.
@@ -330,7 +332,7 @@ def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, f
         errors, in squared units of the entries.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a number is out of range, or the domain contains only one vector.
 
     Source:

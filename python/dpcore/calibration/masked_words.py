@@ -90,7 +90,7 @@ def word_dropout(
         The epsilon with masks, at most `epsilon`, for texts that differ in one word.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a number is out of range, or an argument states that a condition does not
             hold.
 
@@ -148,7 +148,7 @@ class MaskedWords(Shown):
             are equally likely.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number is out of range, or `masks` is unknown.
 
     Source:

@@ -48,12 +48,10 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     The scale is ``b = sensitivity / epsilon``. Use this noise for audits and experiments, not to
     release data (`dpcore.sample` gives the reasons).
 
-    ``b = sensitivity / epsilon``.
-
     Args:
         epsilon: target epsilon, in (0, 1e300].
-        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l1".
+        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l1")`.
 
     Returns:
         The scale b, in the units of the input.
@@ -78,15 +76,15 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """Return the L2 Laplace mechanism with the scale for epsilon-DP.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use it for audits and experiments, not to release data (`dpcore.sample` gives the reasons).
 
-    ``b = sensitivity / epsilon``. The scale b does not depend on the dimension dim of the input.
-    The length (L2 norm) of the noise grows with the dimension: its mean is b dim.
+    The scale is ``b = sensitivity / epsilon``. The scale b does not depend on the dimension dim of
+    the input. The length (L2 norm) of the noise grows with the dimension: its mean is b dim.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The mechanism.
@@ -110,7 +108,7 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 class L2Laplace(Record, word="L2Laplace"):
     """Mechanism that adds L2 Laplace noise: its density at s is proportional to exp(-norm2(s) / b).
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use it for audits and experiments, not to release data (`dpcore.sample` gives the reasons).
 
     The noise is a vector with a uniform direction and a length (L2 norm) from Gamma(dim, b), where
     dim is the number of entries. In one dimension, it is Laplace noise. For an output y, the
@@ -217,7 +215,7 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
 
     Args:
         epsilon: the epsilon of the delta, at least 0 (the t above).
-        distance: L2 distance of the inputs over the scale.
+        distance: L2 distance of the two inputs, divided by the scale.
         dim: number of entries of an input, at least 1.
 
     Returns:
@@ -348,7 +346,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         values: number k of possible values, from 2 to 2**31. Entries are integers from 0 to k - 1.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a field is out of range.
 
     Source:
@@ -402,7 +400,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
             The largest privacy loss of the two inputs over all outputs.
 
         Raises:
-            TypeError: if `pair` is not a Pair, or an input does not hold numbers.
+            TypeError: if `pair` is not a Pair, or an input does not contain numbers.
             ValueError: if an entry is not an integer from 0 to k - 1, or the shapes differ.
 
         Example:

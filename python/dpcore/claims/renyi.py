@@ -178,11 +178,11 @@ class ZCDP(Renyi, word="ZCDP"):
         object.__setattr__(self, "rho", real("rho", self.rho, low=0.0, open_low=True))
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         return f"rho <= {self.rho:g} (zCDP)"
 
     def gaussian(self) -> float:
-        """Return sqrt(2 rho), the mu of Gaussian noise for which rho-zCDP is exactly true."""
+        """Return sqrt(2 rho), the mu of Gaussian noise whose zCDP parameter is exactly rho."""
         return math.sqrt(2.0 * self.rho)
 
     def at_orders(self) -> tuple[Floats, Floats]:
@@ -203,7 +203,7 @@ class RDP(Renyi, word="RDP"):
             `(m,)`. Use inf at orders without a claim. At least one entry must be finite.
 
     Raises:
-        TypeError: if `alphas` or `epsilons` does not hold numbers.
+        TypeError: if `alphas` or `epsilons` does not contain numbers.
         ValueError: if the orders are not above 1 or not increasing, a divergence is negative or
             NaN, or the lengths differ.
 
@@ -239,7 +239,7 @@ class RDP(Renyi, word="RDP"):
         set_fields(self, alphas=frozen_array(alphas), epsilons=frozen_array(epsilons))
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         first, last = self.alphas[0], self.alphas[-1]
         if self.alphas.size == 1:
             return f"D <= {self.epsilons[0]:g} at order {first:g} (Renyi DP)"
@@ -264,10 +264,10 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
     """Return the differences between divergences of an event's probabilities and claimed limits.
 
     Args:
-        q: log odds of the rates on x', shape `(m,)`.
+        q: log odds of the event's probability on x', shape `(m,)`.
         p: log odds of the event's probability on x, shape `(m,)`, at least `q`.
-        orders: orders, shape `(k,)`.
-        levels: claimed divergence at each order.
+        orders: orders of the Renyi divergences, shape `(k,)`.
+        levels: claimed upper limit on the divergence at each order, shape `(k,)`.
 
     Returns:
         At each order, the larger of the two divergences between Bernoulli distributions with these
@@ -294,9 +294,9 @@ def _compute_greatest_power(
     step.
 
     Args:
-        q: log odds of the rates on x', shape `(m,)`.
-        orders: orders, shape `(k,)`.
-        levels: claimed divergence at each order.
+        q: log odds of the event's probability on x', shape `(m,)`.
+        orders: orders of the Renyi divergences, shape `(k,)`.
+        levels: claimed upper limit on the divergence at each order, shape `(k,)`.
 
     Returns:
         The upper ends of the intervals for p, as log odds. Also the indices of the orders whose

@@ -62,7 +62,7 @@ class Claim(Record):
     Let x and x' be two neighbouring inputs. Consider a test of "the input was x'" against "the
     input was x". The claim states: if the type I error of the test is a, its type II error is at
     least f(a). The curve f is convex, and f(a) is at most 1 - a. The claim also holds if x and x'
-    are exchanged, so f is its own inverse. For every epsilon, the claim implies (epsilon,
+    are exchanged. So f is its own inverse. For every epsilon, the claim implies (epsilon,
     delta)-DP. The delta is the result of the method ``delta(epsilon)``. This (epsilon, delta)
     corresponds to the tangent of f with slope -e^epsilon.
 
@@ -88,7 +88,7 @@ class Claim(Record):
             The type II errors f(alpha), in the shape of `alpha`; a float if `alpha` is one number.
 
         Raises:
-            TypeError: if `alpha` does not hold numbers.
+            TypeError: if `alpha` does not contain numbers.
             ValueError: if a value is not from 0 to 1.
         """
         errors = check_array("alpha", alpha, 0.0, 1.0)
@@ -107,7 +107,7 @@ class Claim(Record):
             The deltas, from 0 to 1, in the shape of `epsilon`; a float if `epsilon` is one number.
 
         Raises:
-            TypeError: if `epsilon` does not hold numbers.
+            TypeError: if `epsilon` does not contain numbers.
             ValueError: if a value is negative or NaN.
         """
         epsilons = check_array("epsilon", epsilon, 0.0, math.inf)
@@ -187,7 +187,7 @@ class Claim(Record):
 
         The method tests the condition at the (epsilon, delta) pairs of `tangents`. The result is 0
         if one of these deltas is 0, and infinite if there is no pair. (`ZCDP` returns sqrt(2 rho),
-        the mu of Gaussian noise for which rho-zCDP is exactly true.)
+        the mu of Gaussian noise whose zCDP parameter is exactly rho.)
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
@@ -221,7 +221,7 @@ class Claim(Record):
 
     @abstractmethod
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
 
     @abstractmethod
     def _type_two(self, errors: Floats) -> Floats:
@@ -285,7 +285,7 @@ class GDP(Claim, word="GDP"):
         object.__setattr__(self, "mu", real("mu", self.mu, low=0.0, open_low=True))
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         return f"mu <= {self.mu:g} (Gaussian DP)"
 
     def gaussian(self) -> float:
@@ -293,7 +293,7 @@ class GDP(Claim, word="GDP"):
         return self.mu
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power."""
+        """Return the least type I error of any test with a given power, rounded down."""
         from scipy.special import ndtr, ndtri
 
         return float(ndtr(float(ndtri(power)) - self.mu)) * (1.0 - _CURVE_ERROR)
@@ -465,11 +465,11 @@ class TradeOff(Claim, word="TradeOff"):
         return type(self), (None, self.epsilons, self.deltas, self.origin)
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         return f"trade-off curve of {self.origin}"
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power."""
+        """Return the least type I error of any test with a given power, rounded down."""
         epsilons, deltas = self._list_representable()
         first = float(((power - deltas) * np.exp(-epsilons)).max(initial=0.0))
         second = float((1.0 - deltas - np.exp(epsilons) * (1.0 - power)).max(initial=0.0))
@@ -555,7 +555,7 @@ def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None =
             (such as "order"), or None.
 
     Raises:
-        TypeError: if `value` does not hold numbers.
+        TypeError: if `value` does not contain numbers.
         ValueError: if `value` is empty or not one-dimensional, or if it has another length than
             `partner`.
     """

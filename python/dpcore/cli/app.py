@@ -495,9 +495,11 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit status:
 
         - 0: the claim is not refuted, or a command without a verdict (such as `dpcore plan`)
-          succeeded. - 1: the claim is refuted. - 2: the command line is wrong. - 3: no verdict. The
-          audit is undecided, the rows depend on each other, or the mechanism or
-          dpcore raised an error.
+          succeeded.
+        - 1: the claim is refuted.
+        - 2: the command line is wrong.
+        - 3: no verdict. The audit is undecided, the rows depend on each other, the mechanism or
+          dpcore raised an error, or the output could not be written.
         - 4: parts of a run are missing (`dpcore merge`).
         - 5: the file of a part could not be written (`dpcore count`).
         - 130: interrupted with Ctrl-C. If a signal with number n ended the run, the status is 128 +

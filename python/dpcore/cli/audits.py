@@ -225,7 +225,8 @@ def check_claim(
     """Raise `Usage` if --claim and --no-claim are both given.
 
     If `advice` is not empty, the function also raises `Usage`, with this text, if neither option is
-    given."""
+    given.
+    """
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.claim is None and not asked.no_claim and advice:
@@ -414,7 +415,8 @@ def _find_mechanism(
 def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _OneOrMorePairs]]:
     """Yield the mechanism that the command line names, and its inputs (one pair or several).
 
-    While the context is active, Python can import the modules in the folder of the user's file."""
+    While the context is active, Python can import the modules in the folder of the user's file.
+    """
     if user.is_file_target(target):
         path, name = user.split_target(target)
         with user.user_code_context(path):
