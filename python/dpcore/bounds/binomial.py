@@ -53,12 +53,12 @@ class Declared(Shown):
             number of draws must be fixed in advance.
         recorded: True if users may choose the bound for recorded outputs. The two inputs may then
             have different numbers of outputs.
-        paired: True if the bound also holds if the draws on the two inputs depend on each other,
-            for example if draw i on both inputs uses the same seed.
+        paired: True if the bound also holds for draws on the two inputs that depend on each other.
+            For example, draw i on x and draw i on x' may use the same seed.
         implied: True if dpcore uses this bound in some audits without a request by the user. A
-            request for the bound then does not change such an audit.
-        curves: use of the bound for a claim that is a trade-off curve. "none": the bound tests one
-            epsilon and delta. "point": the two limits of the bound test the whole curve.
+            request for the bound then does not change the result of these audits.
+        curves: use of the bound for a claim that is a trade-off curve. "none": the bound tests only
+            one epsilon and delta. "point": the two limits of the bound test the whole curve.
             "gaussian": the bound tests the curves of Gaussian noise. "only": the bound is for
             curves only.
         slow: True if one evaluation is too slow to be repeated hundreds of times.
@@ -366,8 +366,9 @@ def every_coordinate(
     certified.
 
     Args:
-        pooled: one `Counts` per group, over all its coordinates: the number of n draws on x in
-            which the event of the group happened, and the same for n' draws on x'.
+        pooled: one `Counts` per group, over all coordinates of the group. It contains the number of
+            draws on x in which the event of the group happened, the number of all draws on x, and
+            the same numbers for x'.
         multiplicities: number of coordinates of each group, at least 1.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.

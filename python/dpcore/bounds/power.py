@@ -93,7 +93,8 @@ def predicted(
         delta: delta of the claim, in [0, 1).
         confidence: confidence level of the audit, strictly between 0 and 1.
         tail: probability with which each of the two limits from the pilot fails. A smaller value
-            gives lower, more cautious predictions. The value 0.5 means: without a safety margin.
+            gives lower, more cautious predictions. With 0.5, the two limits are close to the
+            observed frequencies, without a safety margin.
 
     Returns:
         One predicted bound on epsilon per event, finite and at least 0. The shape is the broadcast
@@ -151,8 +152,9 @@ def limits_of_counts(
     """Return the results of `predicted_limits` for counts that the caller has already checked.
 
     Args:
-        counts: four arrays that broadcast: the number of pilot draws on x in which each event
-            happened, the number of pilot draws on x, and the same two for x'.
+        counts: four arrays that broadcast: `k`, `n`, `k_prime` and `n_prime` of `predicted`. The
+            arrays `k` and `k_prime` are the numbers of pilot draws on x and x' in which each event
+            happened. The arrays `n` and `n_prime` are the numbers of all pilot draws.
         trials: number of draws per input that the audit will count.
         confidence: confidence level of the audit.
         tail: probability with which each of the two limits from the pilot fails.

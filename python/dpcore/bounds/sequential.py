@@ -70,11 +70,12 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
         sum over (v, q0) of w (1 + v (s (1 - delta) - q0))^k (1 - v (q0 + s delta))^(n - k)
                               (1 - v (1 - q0))^k' (1 + v q0)^(n - k'),      s = e^-epsilon,
 
-    is at least 1/(1 - confidence). The counts are k of n draws on x and k' of n draws on x'. The
-    mixture has 7 centres q0, evenly spaced in arcsine, with equal weights. It has 50 stakes v,
-    evenly spaced in log odds. Their weights w are proportional to 1/4, 1/5, ... from the largest
-    stake down. Large stakes suit few draws, and small stakes suit many draws. The stakes, centres
-    and weights do not depend on the data.
+    is at least 1/(1 - confidence). The counts are k of n draws on x and k' of n draws on x'. Each
+    bet has a centre q0 (a guess of P(event | x')) and a stake v (the size of the bet). The mixture
+    has 7 centres q0, evenly spaced in arcsine, with equal weights. It has 50 stakes v, evenly
+    spaced in log odds. Their weights w are proportional to 1/4, 1/5, ... from the largest stake
+    down. Large stakes suit few draws, and small stakes suit many draws. The stakes, centres and
+    weights do not depend on the data.
 
     You may compute the limit after every draw and stop at any time: all these limits hold jointly
     with probability at least `confidence`. The bound is valid under three conditions:
@@ -149,7 +150,7 @@ class Martingale:
     The wealth has two halves. The first half uses a fixed mixture of bets with many stakes and
     centres, as in `anytime`, and starts a new mixture for every event. The second half uses
     predictions, if the caller gives them. A prediction (p, q) fixes the centre at the nearest pair
-    of probabilities that the claim allows. The stakes are 1/16 to twice the stake that makes the
+    of probabilities that the claim allows. The stakes are 1/16 to 2 times the stake that makes the
     bet a likelihood ratio. The second half keeps one mixture over these stakes through all slices,
     so a change of the event does not reduce this half. Without predictions, the two halves are
     equal.

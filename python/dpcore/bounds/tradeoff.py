@@ -398,10 +398,11 @@ def tradeoff_band(
     p = P(score above | x). The curve f decreases, so the point (q_high, 1 - p_low) lies on or above
     f.
 
-    The limits on x fail with a total probability of at most (1 - confidence)/2, and so do the
-    limits on x'. "clopper_pearson" divides this probability among the m thresholds: each limit
-    fails with probability at most (1 - confidence)/(2m). "dkw" uses the Dvoretzky-Kiefer-Wolfowitz
-    margin sqrt(ln(2/(1 - confidence))/(2n)) at all thresholds.
+    The limits on x fail with a total probability of at most (1 - confidence)/2. The limits on x'
+    fail with a total probability of at most the same number. "clopper_pearson" divides this
+    probability among the m thresholds: each limit fails with probability at most (1 -
+    confidence)/(2m). "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 -
+    confidence))/(2n)) at all thresholds.
 
     With "clopper_pearson", the thresholds must be fixed before the counted draws. The limits are
     then not valid for other thresholds, or for a choice among thresholds that uses the counted

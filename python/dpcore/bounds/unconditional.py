@@ -252,12 +252,13 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 
-    where "as far up the order as observed" means: a pair of counts at least as high in the order as
-    the observed counts. C is a random rectangle that contains (p, q) with probability at least 1 -
-    gamma, and gamma is (1 - confidence)/1000. The limit is the largest epsilon with a p-value of at
-    most 1 - confidence. It is sharper than the limit of `clopper_pearson`, because the test uses
-    the whole error probability 1 - confidence once. The two limits of `clopper_pearson` divide this
-    error probability. The bound is valid under three conditions:
+    The event "as far up the order as observed" contains all pairs of counts that are at least as
+    high in the order as the observed pair. C is a random rectangle that contains (p, q) with
+    probability at least 1 - gamma, and gamma is (1 - confidence)/1000. The limit is the largest
+    epsilon with a p-value of at most 1 - confidence. It is sharper than the limit of
+    `clopper_pearson`, because the test uses the whole error probability 1 - confidence once. The
+    two limits of `clopper_pearson` divide this error probability. The bound is valid under three
+    conditions:
 
     - The draws are independent.
     - The numbers of draws were fixed in advance.

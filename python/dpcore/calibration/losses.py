@@ -106,7 +106,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         mechanism: mechanism that adds the noise.
         domain: set of allowed inputs, which also defines the neighbours.
         value: smallest epsilon for which the mechanism is epsilon-DP (delta = 0). It is inf if the
-            mechanism is not epsilon-DP for any finite epsilon, or if dpcore does not know such an
+            mechanism is not epsilon-DP for any finite epsilon, or if dpcore does not know a finite
             epsilon.
         pair: two neighbours at the largest distance.
         distance: distance of the two inputs in `pair`, after the mechanism has clipped them.

@@ -231,7 +231,7 @@ class MaskedWords(Shown):
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Answers 0, 1, ..., shape `(size,)`.
+            Array of answers 0, 1, ..., one per draw, shape `(size,)`.
         """
         chances, laws = self._masked(x)
         size, rng = check_size(size, 1), make_generator(rng)

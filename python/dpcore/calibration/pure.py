@@ -1,7 +1,7 @@
 """Noise for epsilon-DP (delta = 0): Laplace, L2 Laplace, and randomised response.
 
-Laplace noise in every entry is for inputs whose L1 distance is bounded. L2 Laplace noise is for
-inputs whose L2 distance is bounded. Randomised response returns the true value with a known
+Laplace noise in every entry is for neighbours whose L1 distance is bounded. L2 Laplace noise is for
+neighbours whose L2 distance is bounded. Randomised response returns the true value with a known
 probability, and otherwise a random value.
 """
 
@@ -314,7 +314,7 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
 
 
 def make_generator(rng: Any) -> np.random.Generator:
-    """Return a numpy Generator unchanged, or make one from an int seed or None."""
+    """Return a numpy Generator unchanged, or make one from an int seed or from None (no seed)."""
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
 

@@ -399,8 +399,8 @@ def _as_float_or_array(array: Floats) -> Any:
 class TradeOff(Claim, word="TradeOff"):
     """A claim of any trade-off curve, from a function or from several pairs (epsilon, delta).
 
-    Give either `function`, or `epsilons` and `deltas`. With pairs, the claim states that the
-    mechanism is (epsilon, delta)-DP for every pair.
+    Give either `function`, or `epsilons` and `deltas`. With pairs, the claim states: the mechanism
+    is (epsilon, delta)-DP for every pair.
 
     dpcore evaluates a function at 1,019 type I errors. It replaces the function by a convex curve
     that is never above the function, so the claim becomes slightly weaker. This curve cannot show a

@@ -196,7 +196,7 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def show_file_warnings() -> Iterator[None]:
-    """Print every warning about a file to stderr, on one line, for all settings of the filters."""
+    """Print every warning about a file to stderr on one line, even if a warning filter hides it."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, FileWarning):
