@@ -1,6 +1,6 @@
 """Calibration of noise for (epsilon, delta)-DP, and the true epsilon of a given noise.
 
-Use these noises for audits and experiments, not to release data. There are two reasons:
+Use these noises for audits and experiments, not for releasing data. There are two reasons:
 
 - The last bits of a float with added noise reveal the input (Mironov 2012).
 - The random generators of this package are not cryptographic.

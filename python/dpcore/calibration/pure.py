@@ -45,8 +45,8 @@ Entries = npt.NDArray[np.int64]
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the scale of independent Laplace noise in every entry, for epsilon-DP.
 
-    The scale is ``b = sensitivity / epsilon``. Use this noise for audits and experiments, not to
-    release data (`dpcore.sample` gives the reasons).
+    The scale is ``b = sensitivity / epsilon``. Use this noise for audits and experiments, not for
+    releasing data (`dpcore.sample` gives the reasons).
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
@@ -76,7 +76,7 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """Return the L2 Laplace mechanism with the scale for epsilon-DP.
 
-    Use it for audits and experiments, not to release data (`dpcore.sample` gives the reasons).
+    Use it for audits and experiments, not for releasing data (`dpcore.sample` gives the reasons).
 
     The scale is ``b = sensitivity / epsilon``. The scale b does not depend on the dimension dim of
     the input. The length (L2 norm) of the noise grows with the dimension: its mean is b dim.
@@ -108,7 +108,7 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 class L2Laplace(Record, word="L2Laplace"):
     """Mechanism that adds L2 Laplace noise: its density at s is proportional to exp(-norm2(s) / b).
 
-    Use it for audits and experiments, not to release data (`dpcore.sample` gives the reasons).
+    Use it for audits and experiments, not for releasing data (`dpcore.sample` gives the reasons).
 
     The noise is a vector with a uniform direction and a length (L2 norm) from Gamma(dim, b), where
     dim is the number of entries. In one dimension, it is Laplace noise. For an output y, the
@@ -329,8 +329,8 @@ def row_norms(rows: Floats) -> Floats:
 class RandomisedResponse(Record, word="RandomisedResponse"):
     """Randomised response: keep an entry with probability ``e^epsilon / (e^epsilon + k - 1)``.
 
-    Use this mechanism for audits and experiments, not to release data: its random generator is not
-    cryptographic.
+    Use this mechanism for audits and experiments, not for releasing data: its random generator is
+    not cryptographic.
 
     If the mechanism does not keep an entry, it returns each of the k - 1 other values with equal
     probability. The entries are randomised independently of each other. The privacy loss is epsilon
