@@ -181,7 +181,8 @@ def gaussian_classical(
 ) -> CalibratedGaussian:
     """Calibrate Gaussian noise with the textbook formula, and check its true delta.
 
-    Use it for audits and experiments, not for releasing data (`dpcore.sample` gives the reasons).
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
     The formula is ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The
     theorem for this formula holds for epsilon below 1. For a larger epsilon, the function computes
@@ -241,7 +242,8 @@ def gaussian_analytic(
 ) -> CalibratedGaussian:
     """Calibrate the smallest Gaussian noise that is (epsilon, delta)-DP.
 
-    Use it for audits and experiments, not for releasing data (`dpcore.sample` gives the reasons).
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
     The function solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` for sigma, with a
     relative error of 1e-12. Then it rounds sigma up until the computed delta is at most `delta`.

@@ -76,7 +76,8 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """Return the L2 Laplace mechanism with the scale for epsilon-DP.
 
-    Use it for audits and experiments, not for releasing data (`dpcore.sample` gives the reasons).
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
     The scale is ``b = sensitivity / epsilon``. The scale b does not depend on the dimension dim of
     the input. The length (L2 norm) of the noise grows with the dimension: its mean is b dim.
@@ -108,7 +109,8 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 class L2Laplace(Record, word="L2Laplace"):
     """Mechanism that adds L2 Laplace noise: its density at s is proportional to exp(-norm2(s) / b).
 
-    Use it for audits and experiments, not for releasing data (`dpcore.sample` gives the reasons).
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
     The noise is a vector with a uniform direction and a length (L2 norm) from Gamma(dim, b), where
     dim is the number of entries. In one dimension, it is Laplace noise. For an output y, the
