@@ -1,4 +1,4 @@
-"""Certified lower limits on epsilon from four counts, and other figures that follow from them."""
+"""Certified lower limits on epsilon, delta and mu, from counts of an event on two inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
 }
 """Bounds by name: `(counts, delta, confidence) -> epsilon_lower`.
 
-Other facts about a bound are declared by `@Declared` at its function.
+The decorator `@Declared` of each function states the other properties of the bound.
 """
 
 ONE_RUN: Final[dict[str, Callable[..., float]]] = {
@@ -42,5 +42,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the module. Other imported names are left out."""
+    """Return the public names of the module, without the other imported names."""
     return [*__all__]

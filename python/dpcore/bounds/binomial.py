@@ -1,9 +1,10 @@
 """Bounds from exact binomial distributions: Clopper-Pearson limits and the conditional test.
 
-The Clopper-Pearson bound has one limit per side of the pair. The conditional test takes the total
-number of events on both sides as given, and tests how many of them were on the first side.
-`every_coordinate` pools the coordinates of a mechanism that is declared to treat them
-independently. `Declared` holds the properties of a bound.
+Let x and x' be two neighbouring inputs. The Clopper-Pearson bound divides a lower limit for the
+probability of an event on x by an upper limit for its probability on x'. The conditional test takes
+the total number of events on both inputs as given. It tests how many of these events happened on x.
+`every_coordinate` pools the coordinates of the outputs, if the mechanism is declared to treat them
+independently. `Declared` states the properties of a bound.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _Curves = Literal["none", "point", "gaussian", "only"]
 _Deltas = Literal["any", "zero", "positive"]
 
 _PACKAGE_BOUNDS: Final[dict[str, Callable[..., float]]] = {}
-"""Bounds of this package by name. `Declared` enters them."""
+"""Bounds of this package by name. The decorator `Declared` adds each bound."""
 
 Sides = Literal["fixed", "coin"]
 SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
@@ -36,35 +37,38 @@ _MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Declared(Shown):
-    """Declaration of the properties of a bound. It decorates the function and returns it unchanged.
+    """Decorator that declares the properties of a bound, and returns the function unchanged.
 
-    Reports, checks and the command line use only this declaration, which is next to the bound's
-    proof. The defaults promise the least.
+    A bound is a function that returns a lower limit on epsilon. Reports, argument checks and the
+    command line of dpcore take the properties of a bound only from this declaration. The default
+    values are the weakest properties.
 
     Args:
         title: name of the bound in reports.
         name: name by which users choose the bound. Defaults to the name of the function.
-        rows: kind of evidence: "independent" for independent draws on both sides, "one_run" for
-            guesses about the canaries of one run.
+        rows: data that the bound takes: "independent" for counts from independent draws on two
+            inputs, "one_run" for guesses about the canaries of one training run.
         deltas: deltas for which the bound is defined: "any", "zero" or "positive".
-        anytime: True if the bound holds at every number of draws simultaneously; other bounds need
-            a number fixed in advance.
-        recorded: True if the bound is offered for recorded outputs, whose numbers of rows may
-            differ between the sides.
-        paired: True if the bound also holds for dependent sides, for example if rows i of both
-            sides come from one seed.
-        implied: True if an audit without a requested bound may record this one. Naming the bound
-            then changes no result.
-        curves: test of a claim that is a curve: "none" (only at one epsilon and delta), "point"
-            (the whole curve, by two joint limits), "gaussian" (Gaussian curves), "only" (only
-            curves).
+        anytime: True if the bound holds simultaneously at every number of draws. If False, the
+            number of draws must be fixed in advance.
+        recorded: True if users may choose the bound for recorded outputs. The two inputs may then
+            have different numbers of outputs.
+        paired: True if the bound also holds for draws on the two inputs that depend on each other.
+            For example, draw i on x and draw i on x' may use the same seed.
+        implied: True if dpcore uses this bound in some audits without a request by the user. A
+            request for the bound then does not change the result of these audits.
+        curves: use of the bound for a claim that is a trade-off curve. "none": the bound tests only
+            one epsilon and delta. "point": the two limits of the bound test the whole curve.
+            "gaussian": the bound tests the curves of Gaussian noise. "only": the bound is for
+            curves only.
         slow: True if one evaluation is too slow to be repeated hundreds of times.
-        most_draws: largest number of draws per side. Beyond it, the result is equal to
-            `clopper_pearson`. None if there is no limit.
+        most_draws: largest number of draws per input for which the bound has its own formula. Above
+            this number, the bound returns the result of `clopper_pearson`. None if its formula has
+            no limit.
 
     Raises:
-        TypeError: if a field or the decorated object is of the wrong kind.
-        ValueError: if `title` is empty, or a word such as `rows` is unknown.
+        TypeError: if a field has the wrong type, or the decorated object is not a function.
+        ValueError: if `title` is empty, or if `rows`, `deltas` or `curves` is an unknown word.
 
     Example:
         >>> @Declared(title="nothing at all", anytime=True)
@@ -87,7 +91,7 @@ class Declared(Shown):
     curves: _Curves = "none"
 
     def __post_init__(self) -> None:
-        """Check the words, because an unknown word could promise a property that does not hold."""
+        """Check the fields. An unknown word could declare a property that does not hold."""
         if not errors.instance("title", self.title, str):
             raise errors.invalid("title", "not empty", self.title)
         errors.choice("rows", self.rows, get_args(BoundRows))
@@ -99,7 +103,7 @@ class Declared(Shown):
             errors.flag(name, getattr(self, name))
 
     def __call__(self, bound: _BoundFunction) -> _BoundFunction:
-        """Return the bound itself, with the declaration attached."""
+        """Return the bound, with this declaration stored in its attribute `declared`."""
         if not hasattr(bound, "__dict__"):
             raise errors.mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
@@ -108,7 +112,7 @@ class Declared(Shown):
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:
-        """Raise an error if the bound with this name is not defined at the delta."""
+        """Raise a ValueError if the bound called `name` is not defined at this delta."""
         if self.deltas == "zero" and delta != 0.0:
             raise errors.invalid("bound", f"another than {name!r} where delta is above 0", name)
         if self.deltas == "positive" and delta == 0.0:
@@ -116,11 +120,14 @@ class Declared(Shown):
 
 
 def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float]:
-    """Return a bound for the given rows: a bound of this package by name, or a function unchanged.
+    """Return the bound of this package with a given name; a function is returned unchanged.
+
+    The argument `rows` is "independent" for a bound that takes counts from independent draws. It is
+    "one_run" for a bound that takes guesses about the canaries of one training run.
 
     Raises:
         TypeError: if `bound` is neither a string nor callable.
-        ValueError: if no bound for such rows has that name.
+        ValueError: if this package has no bound of that name for data of the kind `rows`.
     """
     if isinstance(bound, str):
         names = [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows]
@@ -132,7 +139,7 @@ def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float
 
 
 def find_declaration(bound: Callable[..., Any]) -> Declared:
-    """Return the declaration of a bound; without one, its function name and the default fields."""
+    """Return the `Declared` of a bound, or a `Declared` with default values for other functions."""
     declaration = getattr(bound, "declared", None)
     if isinstance(declaration, Declared):
         return declaration
@@ -142,23 +149,26 @@ def find_declaration(bound: Callable[..., Any]) -> Declared:
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
 @suggest_arguments
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit on epsilon from an event's counts on the two sides.
+    """Compute a certified lower limit on epsilon from the counts of an event on two inputs.
 
-    ``epsilon_lower = max(0, ln((p_low - delta) / q_high))``. Here ``p_low`` is the lower limit for
-    P(event | x) and ``q_high`` the upper limit for P(event | x'). Each limit is at
-    (1 - confidence)/2, so the two hold jointly with probability at least `confidence`. The bound is
-    valid if the draws are independent and their numbers were fixed in advance. The event and the
-    order of the sides must also be fixed before the counted draws.
+    The limit is ``max(0, ln((p_low - delta) / q_high))``. Here ``p_low`` is the Clopper-Pearson
+    lower limit for P(event | x), and ``q_high`` is the upper limit for P(event | x'). Each of the
+    two limits fails with probability at most (1 - confidence)/2. So both limits hold jointly with
+    probability at least `confidence`. The bound is valid under three conditions:
+
+    - The draws are independent.
+    - The numbers of draws were fixed in advance.
+    - The event, and the roles of x and x', were fixed before the counted draws.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side (`Counts.swapped`
-            puts x' in the numerator).
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'. `Counts.swapped` exchanges x and x'.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0. It is finite because q_high is above 0 even if the
-        event never happened on x'.
+        The lower limit on epsilon, finite and at least 0. It is finite because q_high is above 0
+        even if the event never happened on x'.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
@@ -166,7 +176,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
     Source:
         Clopper and Pearson (1934), Biometrika 26; Jagielski, Ullman and Oprea (2020), section 4,
-        for the quotient.
+        for the quotient of the two limits.
 
     Example:
         >>> round(clopper_pearson(Counts(900, 1000, 100, 1000)), 4)
@@ -185,16 +195,17 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """Compute one-sided limits for the probability of an event that happened k times in n draws.
 
-    ``low`` solves P(Binomial(n, low) >= k) = alpha and ``high`` solves P(Binomial(n,
-    high) <= k) = alpha. The lower limit is 0 at k = 0, and the upper limit is 1 at k = n.
+    These are the Clopper-Pearson limits. The lower limit ``low`` solves P(Binomial(n, low) >= k) =
+    alpha, and it is 0 at k = 0. The upper limit ``high`` solves P(Binomial(n, high) <= k) = alpha,
+    and it is 1 at k = n.
 
     Args:
         k: number of times that the event happened, from 0 to `n`.
         n: number of independent draws, at least 1.
-        alpha: error probability of each of the two limits, strictly between 0 and 1.
+        alpha: probability with which each of the two limits may fail, strictly between 0 and 1.
 
     Returns:
-        The pair (low, high).
+        The pair (low, high): the lower limit and the upper limit.
 
     Raises:
         TypeError: if `k` or `n` is not an integer, or `alpha` is not a number.
@@ -226,10 +237,10 @@ def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
 def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
     """Find the point at which the upper (or lower) tail probability of Beta(a, b) is alpha.
 
-    Each tail has its own function, because 1 - alpha would lose a small alpha to rounding. The
-    inverse in scipy can stop at a relative error of 1e-9 (a = 2, b = 1e8). Newton steps with
-    scipy's tail function therefore follow. The steps are so small that the density need not be
-    exact.
+    The code computes each tail with a separate function of scipy, because 1 - alpha would round
+    away a small alpha. The inverse in scipy can have a relative error of 1e-9 (at a = 2, b = 1e8).
+    So a few Newton steps improve its result. The steps are so small that an approximate density is
+    enough.
     """
     from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
@@ -257,42 +268,48 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
-    """Compute a certified lower limit on epsilon from the first side's share of the hits.
+    """Compute a certified lower limit on epsilon from the share of the events that happened on x.
 
-    A hit is a draw in which the event happened.
-    ``epsilon_lower = max(0, ln(t / (1 - t)) - ln(n / n'))``, where ``t`` is the (1 - confidence)
-    quantile of Beta(k, k' + 1). This quantile is the lower limit for the probability that a hit is
-    on x.
+    A hit is a draw in which the event happened. There are k hits in the n draws on x, and k' hits
+    in the n' draws on x'. The limit is ``max(0, ln(t / (1 - t)) - ln(n / n'))``. Here ``t`` is the
+    (1 - confidence) quantile of Beta(k, k' + 1). This quantile is a lower limit for the probability
+    that a hit is a draw on x.
 
-    *A fair coin chose the side of every trial* (``sides="coin"``), or the two numbers of trials are
-    Poisson with equal means. Given k + k' = m, k is then Binomial(m, r/(1 + r)) with r = p/q. The
-    bound is then exact for all p and q. The numbers n and n' are results of the same coin, so the
-    term ln(n/n') is left out.
+    With ``sides="coin"``, a fair coin chose the input (x or x') of every draw. (The formula is the
+    same if n and n' are Poisson with equal means.) Given k + k' = m, the count k is Binomial(m,
+    r/(1 + r)), where r = p/q is the ratio of the event's probabilities on x and x'. So the bound is
+    exact for all p and q. The formula then omits the term ln(n/n'), because n and n' are results of
+    the same coin.
 
-    *The numbers of trials were fixed* (``sides="fixed"``). The hits then vary less than with a
-    coin, and the bound is conservative. This is an observation, not a theorem. It was enumerated
-    over equal and unequal n and n' up to 60 (and 400 at chosen points). The error probability stays
-    below the nominal one for every confidence from 0.6, and exceeds it at 0.5. Smaller confidences
-    raise an error. The limit gets looser as the rates grow: above p = 0.7 it is looser than
-    `clopper_pearson`. With fixed numbers, `berger_boos` is always better.
+    With ``sides="fixed"``, the numbers n and n' were fixed in advance. The hits then vary less than
+    with a coin, and the bound is conservative. This property is an observation, not a theorem. It
+    was checked by enumeration for equal and unequal n and n' up to 60, and up to 400 at chosen
+    points. For every confidence of at least 0.6, the limit fails with a probability below 1 -
+    confidence. At confidence 0.5 it fails more often, so a confidence below 0.6 raises a
+    ValueError. The limit becomes looser as p and q grow. Above p = 0.7 it is looser than
+    `clopper_pearson`. With fixed numbers of draws, `berger_boos` is always better.
 
-    The bound is not defined for delta > 0, because the probability that a hit is on x then depends
-    on q, not only on epsilon. Do not pair the draws and keep only the discordant pairs: their ratio
-    estimates the odds ratio p (1 - q)/(q (1 - p)), which is larger than p/q.
+    The bound is not defined for delta > 0. The probability that a hit is a draw on x then depends
+    on q too, not only on epsilon. Do not form pairs of one draw on x and one on x' and keep only
+    the pairs with exactly one hit. The ratio of such pairs estimates the odds ratio p (1 - q)/(q (1
+    - p)), which is larger than p/q.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side.
-        delta: 0.
-        confidence: probability that the limit holds, strictly between 0 and 1; at least 0.6 for
-            fixed sides.
-        sides: "fixed" if n and n' were fixed in advance, "coin" if a fair coin chose every side.
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'.
+        delta: delta of the claim. It must be 0.
+        confidence: probability that the limit holds, strictly between 0 and 1. For
+            ``sides="fixed"``, at least 0.6.
+        sides: "fixed" if n and n' were fixed in advance, "coin" if a fair coin chose the input of
+            every draw.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if `delta` is not 0, a value is out of range, or `sides` is another word.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `delta` is not 0, a value is out of range, or `sides` is neither of the two
+            words.
 
     Source:
         Przyborowski and Wilenski (1940), Biometrika 31, for the test; Clopper and Pearson (1934)
@@ -328,25 +345,30 @@ def every_coordinate(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> float:
-    """Compute a certified lower limit on epsilon for an event of every coordinate jointly.
+    """Compute a certified lower limit on epsilon for the joint event of all output coordinates.
 
-    Assume that the coordinates of an output are independent, and that the coordinates of one group
-    have equal inputs (x_i, x'_i) and equal noise. Consider the event "each coordinate is in the
-    event of its group", with m_g coordinates in group g. It has probability p = prod p_g^(m_g) on x
-    and q = prod q_g^(m_g) on x', so
+    Assume that the coordinates of an output are independent, and that they are divided into G
+    groups. All coordinates of one group have equal inputs (x_i on x, x'_i on x') and equal noise.
+    Each group g has m_g coordinates and one event, with probability p_g on x and q_g on x'.
+    Consider the joint event "in every coordinate, the event of its group happens". The joint event
+    has probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
 
         epsilon >= ln((prod p_low_g^(m_g) - delta) / prod q_high_g^(m_g)).
 
-    The 2G limits of G groups share the error probability, (1 - confidence)/(2G) each. The draws of
-    a group are pooled over its coordinates and trials, which gives large counts. This shows a loss
-    of n epsilon_1 even if the event of all coordinates jointly would almost never be drawn.
+    Here p_low_g and q_high_g are Clopper-Pearson limits. Each of these 2G limits fails with
+    probability at most (1 - confidence)/(2G). The draws of a group are pooled over its coordinates
+    and trials, which gives large counts. So the function can show that n coordinates with loss
+    epsilon_1 each have a total loss of n epsilon_1. This is possible even if the joint event almost
+    never happens in a draw.
 
-    Independence and equal noise are *declared*, not tested: state this with the verdict. If they do
-    not hold, the limit is not a certified bound.
+    The function does not test the independence and the equal noise: the caller *declares* them.
+    State this declaration with the verdict. If the declaration is false, the limit is not
+    certified.
 
     Args:
-        pooled: counts of each group over all its coordinates: k of n on the side of the numerator,
-            k' of n' on the other side.
+        pooled: one `Counts` per group, over all coordinates of the group. It contains the number of
+            draws on x in which the event of the group happened, the number of all draws on x, and
+            the same numbers for x'.
         multiplicities: number of coordinates of each group, at least 1.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
@@ -355,8 +377,8 @@ def every_coordinate(
         The lower limit, finite and at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if no group is given, the lengths differ or a value is out of range.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a sequence is empty, the two lengths differ, or a value is out of range.
 
     Source:
         Dwork and Roth (2014), theorem 3.16 (the losses of independent parts add up); Clopper and

@@ -1,6 +1,7 @@
-"""Bounds from one training run with many canaries, each included or left out by its own coin.
+"""Lower limits on epsilon from one training run with many canaries.
 
-The module also converts between a loss, a rate of right guesses, and a number of guesses.
+A canary is a record that a fair coin puts into the training data or leaves out. An attack guesses
+these coins from the trained model. The module also computes how many guesses an audit needs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .binomial import Declared, bound_of
 _MAX_EPSILON = 1e3
 _BISECTION_STEPS = 60
 _MAX_GAUSSIAN_PARAMETER = 2.0**1022
-"""Largest limit for which the midpoint with half of it is still a float64."""
+"""Largest upper end of a bisection. The sum of this end and its half is still a finite float64."""
 
 _MAX_GUESSES = 2**20
 
@@ -30,22 +31,25 @@ def one_run(
 ) -> float:
     """Compute a certified lower limit on epsilon from guesses about canaries in one run.
 
-    Each of m canaries is in the data with probability 1/2, independently. From the one output an
-    attack guesses r canaries, a number fixed in advance, and v guesses are correct. For an
-    (epsilon, delta)-DP mechanism, with W ~ Binomial(r, e^epsilon/(1 + e^epsilon)),
+    A canary is a record that is in the training data with probability 1/2. The m canaries are
+    independent of each other. From the one output, an attack guesses for r canaries if each was in
+    the data. The number r is fixed in advance, and v guesses are correct. For an (epsilon,
+    delta)-DP mechanism, with W ~ Binomial(r, e^epsilon/(1 + e^epsilon)),
 
         P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
 
     where i runs from 1 to v. The limit is the largest epsilon at which the right side is at most 1
-    - confidence. Every such epsilon is certified, even if the right side is not monotone in
-    epsilon: a mechanism that satisfies a smaller epsilon also satisfies this one.
+    - confidence. The limit is valid even if the right side is not monotone in epsilon: a mechanism
+    that satisfies a smaller epsilon also satisfies this larger epsilon.
 
-    Only the coins of the canaries are assumed to be random. So one run is enough, and the effects
-    of the canaries on the output need not be independent of each other. The choice of the canaries
-    to guess may depend on the output, but their number may not.
+    The only random variables in the proof are the coins that include or leave out the canaries. So
+    one run is enough, and the effects of the canaries on the output may depend on each other. The
+    attack may choose from the output the canaries that it guesses. It must not choose the number of
+    guesses from the output.
 
     Args:
-        guesses: number of guesses r, from 1 to `canaries`; the other canaries are abstentions.
+        guesses: number of guesses r, from 1 to `canaries`, fixed in advance. The attack makes no
+            guess for the other canaries.
         correct: number of right guesses v, from 0 to `guesses`.
         canaries: number of canaries m, each included or left out by a fair coin.
         delta: delta of the claim, in [0, 1).
@@ -75,7 +79,7 @@ def one_run(
 def _chance_ceiling(
     guesses: int, correct: int, canaries: int, epsilon: float, delta: float
 ) -> float:
-    """Compute the upper limit of theorem 5.2 on the probability of this many correct guesses."""
+    """Compute the upper limit of theorem 5.2 on P(at least `correct` right guesses)."""
     from scipy.special import bdtr, bdtrc
 
     if correct == 0:
@@ -93,28 +97,32 @@ def _chance_ceiling(
 
 @suggest_arguments
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
-    """Compute a lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
+    """Compute the largest mu for which guesses about canaries in one run refute mu-GDP.
 
-    The null hypothesis is that the mechanism is mu-GDP: its trade-off curve f is nowhere below the
-    curve of N(0, 1) against N(mu, 1). Let p_t be the probability of exactly t correct guesses out
-    of c. Consider one canary and the event that its guess is right and the total number of right
-    guesses is in t, ..., c. If the coin of that canary is flipped, its guess is wrong and the total
-    is lower by one. Apply the definition of f, and average over canaries (1 - f is concave). This
-    gives for the tails
+    A canary is a record that a fair coin puts into the training data or leaves out. An attack
+    guesses c of the m coins from the one output. The null hypothesis is that the mechanism is
+    mu-GDP: its trade-off curve f is nowhere below the curve of N(0, 1) against N(mu, 1). Let p_t be
+    the probability of exactly t correct guesses.
+
+    Consider one canary, and the event that its guess is right and the total number of right guesses
+    is in t, ..., c. If the coin of that canary is flipped, its guess is wrong and the total is
+    lower by one. The definition of f limits the probabilities of these two events. The average over
+    the canaries obeys the same limit, because 1 - f is concave. So the tails satisfy
 
         r_t = sum over s >= t of s/m p_s,   h_t = sum over s >= t of (c - s)/m p_s:
         r_t <= 1 - f(h_(t-1)),   so   h_(t-1) >= max(h_t, g(r_t)),   g the inverse of 1 - f,
 
     and r_(t-1) = r_t + (t - 1)/(c - t + 1) (h_(t-1) - h_t). Suppose P(at least v correct) = tau.
-    Start from r_v = tau v/m, h_v = tau (c - v)/m and use equality in every step. This gives the
-    least possible r_0 + h_0 (shown below). The true value of r_0 + h_0 is c/m. If the least value
-    is larger than c/m, the probability is below tau = 1 - confidence, and mu is rejected.
+    Start from r_v = tau v/m, h_v = tau (c - v)/m and use equality in every step. The result is the
+    least possible value of r_0 + h_0 (proof below). The true value of r_0 + h_0 is c/m. If the
+    least value for tau = 1 - confidence is larger than c/m, then P(at least v correct) is below 1 -
+    confidence, and mu is rejected.
 
-    Proof that it is the least: let D_t, E_t be the differences between any other r_t, h_t of the
-    same tau and these. Then D_v = -E_v >= 0. By induction D_t >= max(0, t/(c-t) E_t): either
+    Proof: take any other sequence r_t, h_t with the same tau. Let D_t and E_t be its differences
+    from the sequence above. Then D_v = -E_v >= 0. By induction D_t >= max(0, t/(c-t) E_t): either
     E_t >= 0, or the least h_t was kept at h_(t+1). In the second case E_t >= E_(t+1), and neither D
-    nor D + E has fallen. Hence D_0 + E_0 >= 0. A larger tau starts with D_v, E_v >= 0 in the same
-    proportion and ends at least as high.
+    nor D + E has fallen. Hence D_0 + E_0 >= 0. For a larger tau, the sequence starts with D_v, E_v
+    >= 0 in the same proportion, and its r_0 + h_0 is at least as large.
 
     Args:
         guesses: number of guesses c, from 1 to `canaries`, fixed in advance.
@@ -156,21 +164,24 @@ def one_run_refutes(
     canaries: int,
     confidence: float = 0.95,
 ) -> bool:
-    """Return True if guesses about canaries in one run refute a trade-off curve.
+    """Return True if the guesses of an attack on one training run refute a trade-off curve.
 
-    It uses the recursion of `one_run_mu`. The only property of the curve f that it needs is the
-    inverse of 1 - f.
+    A canary is a record that a fair coin puts into the training data or leaves out. An attack
+    guesses these coins from the output of the run. The test uses the recursion of `one_run_mu`,
+    which needs only the inverse of 1 - f for the curve f.
 
     Args:
-        least_type_one: function from a power to the least type I error of a test with that power.
-            The error is at most the power. A value that is too large makes the test invalid.
+        least_type_one: the inverse of 1 - f, a function that maps the power of a test to the least
+            possible type I error. The result is at most the power. If the function returns too
+            large a value, the test is invalid.
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
         correct: number of right guesses, from 0 to `guesses`.
         canaries: number of canaries, each included or left out by a fair coin.
-        confidence: 1 minus the largest probability that a true curve is refuted.
+        confidence: a true curve is refuted with probability at most 1 - `confidence`.
 
     Returns:
-        True if the curve gives this many right guesses a probability below 1 - confidence.
+        True if, for every mechanism with this curve, at least `correct` right guesses have a
+        probability below 1 - confidence.
 
     Raises:
         TypeError: if a count is not an integer, or `confidence` is not a number.
@@ -204,24 +215,26 @@ def one_run_refutes(
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one run if the claim is a whole trade-off curve.
+    """Compute a lower limit on epsilon from one training run, for a claimed trade-off curve.
 
-    This is the limit of `one_run`, which holds for every mechanism, also if its trade-off curve is
-    not the claimed one. The verdict on the claimed curve comes from `one_run_refutes`.
+    The function returns the limit of `one_run`. The limit holds for every mechanism, even if the
+    trade-off curve of the mechanism is not the claimed curve. To test the claimed curve, dpcore
+    uses another function, `one_run_refutes`.
 
     Args:
-        guesses: number of guesses, as in `one_run`.
-        correct: number of right guesses, as in `one_run`.
-        canaries: number of canaries, as in `one_run`.
+        guesses: number of guesses, from 1 to `canaries`, fixed in advance.
+        correct: number of right guesses, from 0 to `guesses`.
+        canaries: number of canaries (records that a fair coin puts into the training data or leaves
+            out).
         delta: a number strictly between 0 and 1.
-        confidence: probability that the limit holds, as in `one_run`.
+        confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
         The lower limit on epsilon.
 
     Raises:
-        TypeError: as in `one_run`.
-        ValueError: as in `one_run`.
+        TypeError: if a count is not an integer, or `delta` or `confidence` is not a number.
+        ValueError: if an argument is out of range.
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
@@ -243,14 +256,18 @@ def one_run_curve(
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one run, for claims of the Gaussian trade-off family.
+    """Compute a lower limit on epsilon from one training run, for claims that follow from mu-GDP.
 
-    ``one_run_mu`` gives the largest mu for which the run refutes the claim of mu-GDP. This mu is
-    converted to an epsilon at `delta`: the solution of delta = Phi(mu/2 - epsilon/mu) - e^epsilon
-    Phi(-mu/2 - epsilon/mu). The result refutes claims of the form "mu-GDP, and therefore (epsilon,
-    delta)-DP", which the Gaussian mechanism makes. It is sharper than `one_run`, because it uses
-    the whole curve. It does *not* bound the epsilon of other mechanisms. Such a mechanism can be
-    (epsilon, delta)-DP although its trade-off curve falls below the curve of mu-GDP.
+    A canary is a record that a fair coin puts into the training data or leaves out. An attack
+    guesses these coins from the output of the run. ``one_run_mu`` computes the largest mu for which
+    the guesses refute mu-GDP. The result is the epsilon of this mu at `delta`. This epsilon solves
+    delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+
+    The result refutes claims of the form "mu-GDP, and therefore (epsilon, delta)-DP", such as the
+    claim of the Gaussian mechanism. The result is sharper than the limit of `one_run`, because the
+    test uses the whole trade-off curve. The result does *not* bound the epsilon of other
+    mechanisms. Another mechanism can be (epsilon, delta)-DP although its trade-off curve is in part
+    below the curve of mu-GDP.
 
     Args:
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
@@ -286,24 +303,27 @@ def guesses_needed(
     confidence: float = 0.95,
     bound: Callable[..., float] | Literal["one_run", "one_run_fdp"] = one_run,
 ) -> int | None:
-    """Return the fewest guesses, all of them right, with which one run can refute a claim.
+    """Return the fewest guesses that refute a claimed epsilon if all guesses are right.
 
-    With delta = 0 this is the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence.
+    A guess states if a canary (a record that a fair coin puts into the training data or leaves out)
+    was in the data. With delta = 0 and the bound `one_run`, the result is the smallest r with
+    (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence. Here epsilon is `claim`.
 
     Args:
         claim: the claimed epsilon, at least 0.
-        canaries: number of canaries m of the run. If the guesses need more canaries, more are
-            assumed.
+        canaries: number of canaries of the run. If this number is smaller than the number of
+            guesses, the function assumes one canary per guess.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
-        bound: `one_run` or `one_run_fdp`, or one of these names.
+        bound: bound that is used to refute the claim: `one_run` or `one_run_fdp`, or its name.
 
     Returns:
-        The number of guesses, or None if no number is enough (delta is too large). With delta > 0
-        it is also None if a million guesses are not enough.
+        The number of guesses. With delta > 0, the function returns None if 2**20 guesses are not
+        enough, for example if delta is too large. With delta = 0, it returns None if 2**52 guesses
+        are not enough.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if an argument is out of range.
 
     Source:
@@ -328,11 +348,11 @@ def guesses_needed(
 
 
 def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
-    """Return the fewest guesses that refute, or None if `most` guesses do not refute.
+    """Return the fewest guesses that refute a claim, or None if `most` guesses do not refute it.
 
     Args:
-        refutes: function that returns True if this many guesses, all of them right, refute. It must
-            be monotone: more guesses refute too.
+        refutes: function that maps a number of guesses, all right, to True if they refute the
+            claim. If it returns True for a number, it must return True for every larger number.
         most: largest number of guesses that is tried.
     """
     high = 1
@@ -344,7 +364,7 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
 
 
 def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the fewest guesses above `low` that refute. The number `high` must refute."""
+    """Return the fewest guesses above `low` that refute a claim, if `high` guesses refute it."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
@@ -354,7 +374,7 @@ def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
 def guesses_refuting(
     claim: float, guesses: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> int | None:
-    """Return the fewest right guesses among `guesses` with which `one_run` refutes a claim.
+    """Return how many of the guesses must be right so that the bound `one_run` refutes a claim.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -364,7 +384,8 @@ def guesses_refuting(
         confidence: probability that the bound holds, strictly between 0 and 1.
 
     Returns:
-        The number of right guesses, or None if all guesses being right is not enough.
+        The least number of right guesses, or None if even `guesses` right guesses do not refute the
+        claim.
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
@@ -384,7 +405,7 @@ def guesses_refuting(
 def gdp_mu(epsilon: float, delta: float) -> float:
     """Compute the largest mu for which mu-GDP implies (epsilon, delta)-DP.
 
-    It is the inverse of `gdp_epsilon`.
+    For a fixed delta, this function is the inverse of `gdp_epsilon`.
 
     Args:
         epsilon: a number of at least 0.
@@ -447,7 +468,7 @@ def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, 
 
 
 def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -> float:
-    """Find the largest point at which `holds` is true, up to rounding; 0 if it is false at 0."""
+    """Find the largest point at which `holds` returns True, by bisection; 0 if it is False at 0."""
     if not holds(0.0):
         return 0.0
     low, high = 0.0, 1.0
@@ -460,13 +481,14 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
 
 
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
-    """Compute the probability on the other side of a threshold event under Gaussian noise.
+    """Compute P(event | x') from P(event | x) for a threshold event under Gaussian noise.
 
-    It is `Phi(Phi^-1(p) - mu)`.
+    The probability on x' is ``Phi(Phi^-1(p) - mu)``.
 
     Args:
-        p: probability of the event on the numerator's side, in (0, 1].
-        true_epsilon: the true loss at delta; mu is that of Gaussian noise with this loss.
+        p: probability of the event on x, in (0, 1].
+        true_epsilon: the true epsilon at `delta`. The noise has the mu of Gaussian noise with this
+            epsilon.
         delta: a number above 0.
 
     Returns:
@@ -487,18 +509,20 @@ def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
 def guesses_power(
     guesses: int, canaries: int, claim: float, rate: float, delta: float, confidence: float
 ) -> float:
-    """Compute the probability that guesses about canaries of one run refute a claim.
+    """Compute the probability that an attack on one training run refutes a claim.
 
-    It is ``P(W >= v)`` with W ~ Binomial(guesses, rate), where v is the fewest right guesses that
-    refute the claim.
+    The attack guesses if canaries were in the training data. The probability is ``P(W >= v)`` with
+    W ~ Binomial(guesses, rate), where v is the least number of right guesses that refutes the
+    claim.
 
     Args:
         guesses: number of guesses.
         canaries: number of canaries of the run.
         claim: the claimed epsilon.
-        rate: probability that a guess is right, ``e^t/(1 + e^t)`` at a true loss t.
+        rate: probability that a guess is right. It is at most ``e^t/(1 + e^t)`` if the true epsilon
+            is t.
         delta: delta of the claim.
-        confidence: confidence of the audit.
+        confidence: confidence level of the audit.
 
     Returns:
         The probability.
@@ -525,17 +549,16 @@ def guesses_for(
     power: float,
     most: int = _MAX_GUESSES,
 ) -> int | None:
-    """Find the fewest guesses that refute a claim with a given probability.
+    """Find the fewest guesses about canaries that refute a claim with a given probability.
 
     Args:
-        canaries: function that returns the number of canaries of a run with a given number of
-            guesses.
+        canaries: function that maps a number of guesses to the number of canaries in the run.
         claim: the claimed epsilon.
         rate: probability that a guess is right.
         delta: delta of the claim.
-        confidence: confidence of the audit.
-        power: the required probability.
-        most: largest number of guesses that is possible.
+        confidence: confidence level of the audit.
+        power: probability with which the guesses must refute the claim.
+        most: largest number of guesses that the function tries.
 
     Returns:
         The number of guesses, or None if `most` guesses are not enough.

@@ -1,9 +1,10 @@
-"""Power of an audit: the smallest violation that it almost surely certifies, the trials it needs.
+"""Power of an audit: the smallest violation that it certifies, and the draws that it needs.
 
-`predicted` chooses among events and certifies no bound, so its quantiles may be approximations.
+`predicted` helps to choose an event, and does not certify a bound. So its quantiles may be
+approximations.
 
-`detectable` takes any bound. The functions for plans support only Clopper-Pearson limits. The
-inverse of these limits is known, so no search for each count is needed.
+`detectable` accepts any bound. The functions that compute numbers of draws use only Clopper-Pearson
+limits, because the inverse of these limits has a closed form.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from .canaries import gdp_epsilon, gdp_mu
 
 _PILOT_TAIL = 0.01
 _MIN_PAULSON_PARAMETER = 10.0
-"""Beta parameter from which Paulson's approximate quantile has an error below 0.2 %."""
+"""Above this Beta parameter, Paulson's approximate quantile has an error below 0.2 %."""
 _MAX_TABLED_DRAWS = 1024
-"""Largest pilot for which the limits of all counts are kept in a table for hundreds of events."""
+"""Largest number of pilot draws for which a table stores the limits of all possible counts."""
 
 
 _DEFAULT_CELLS = 32
@@ -38,11 +39,11 @@ digits. With 2,048 cells of one count each, the cells cover twelve standard devi
 of 29,000. Up to this variance a power is exact. Beyond it, a power is too low by at most .0005."""
 _WHOLE_REACH = 6.0
 _EXACT_TRIALS, _LOOSE_PARTS = 10**8, 500
-"""Largest number of trials that is found exactly. Above it the error is one part in 500."""
+"""Largest number of trials that is found exactly. Above it, the error is one part in 500."""
 _MIN_SMOOTH_DEVIATION = 1e5
-"""Standard deviation of a count from which on an error of one count is negligible."""
+"""Above this standard deviation of a count, an error of one count is negligible."""
 MOST_TRIALS: Final = 2**53
-"""Trials of the largest plan. Up to this number a float holds every integer."""
+"""Largest number of trials in a plan. A float represents every integer up to this number."""
 
 AUTO_FACTOR: Final = 4
 """Ratio of the trials that `auto` needs, which chooses its event, to those for a known event.
@@ -70,31 +71,37 @@ def predicted(
     *,
     tail: float = _PILOT_TAIL,
 ) -> npt.NDArray[np.float64]:
-    """Compute the Clopper-Pearson bound that fresh draws would give at the pilot's limits.
+    """Predict the Clopper-Pearson bound of each event for fresh draws, from the counts of a pilot.
 
-    The true rates are assumed to be the pilot's pessimistic limits, p low and q high. Each limit
-    fails with probability `tail`. Then ``trials`` p and ``trials`` q are the expected counts. The
-    result is the bound from these counts, ``max(0, ln((p_low - delta) / q_high))``. An event with a
-    large ratio but only a few pilot hits thus gets a low value. The function is only for choosing
-    an event: the quantiles are approximations, and the pilot draws must not be counted again.
+    The pilot is a first set of draws on two inputs x and x', from which an event is chosen. For
+    each event, the function computes a lower limit on p = P(event | x) and an upper limit on q =
+    P(event | x') from the pilot. Each of the two limits fails with probability `tail`. The function
+    takes the two limits as the true p and q, so that ``trials`` p and ``trials`` q are the expected
+    counts. The result is the bound from these expected counts,
+    ``max(0, ln((p_low - delta) / q_high))``. So an event with a large ratio p/q but few pilot
+    counts gets a low value.
+
+    Use the function only to choose an event: its quantiles are approximations. Do not count the
+    pilot draws again in the audit.
 
     Args:
-        k: number of pilot draws on the numerator's side in which each event happened.
-        n: pilot draws on that side.
-        k_prime: number of pilot draws on the other side in which each event happened.
-        n_prime: pilot draws on the other side.
-        trials: draws per side that will be counted.
+        k: number of pilot draws on x in which each event happened.
+        n: number of pilot draws on x.
+        k_prime: number of pilot draws on x' in which each event happened.
+        n_prime: number of pilot draws on x'.
+        trials: number of draws per input that the audit will count.
         delta: delta of the claim, in [0, 1).
-        confidence: confidence of the audit, strictly between 0 and 1.
-        tail: probability with which each of the pilot's two limits fails. Smaller values are more
-            cautious. With 0.5, the pilot's estimates are used without a margin.
+        confidence: confidence level of the audit, strictly between 0 and 1.
+        tail: probability with which each of the two limits from the pilot fails. A smaller value
+            gives lower, more cautious predictions. With 0.5, the two limits are close to the
+            observed frequencies, without a safety margin.
 
     Returns:
-        One bound per event, finite and at least 0, in the common broadcast shape of the four
-        arrays.
+        One predicted bound on epsilon per event, finite and at least 0. The shape is the broadcast
+        shape of `k`, `n`, `k_prime` and `n_prime`.
 
     Raises:
-        TypeError: if an array does not hold numbers, or another argument is of the wrong kind.
+        TypeError: if an array does not contain numbers, or another argument has the wrong type.
         ValueError: if a count is not from 0 to its number of draws, the shapes do not broadcast, or
             a value is out of range.
 
@@ -112,7 +119,7 @@ def predicted(
 
 
 def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
-    """Compute bounds of at least 0 from lower limits on p and upper limits on q."""
+    """Compute lower limits on epsilon, at least 0, from lower limits on p and upper limits on q."""
     margin = np.maximum(p_low - delta, 0.0)
     return np.asarray(np.log(np.maximum(margin / q_high, 1.0)))
 
@@ -126,7 +133,7 @@ def predicted_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[Floats, Floats]:
-    """Return the lower limit on p and the upper limit on q that `predicted` uses."""
+    """Return the limits p_low and q_high from which `predicted` computes its result."""
     hits, draws = _check_counts("k", k, "n", n)
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     try:
@@ -142,13 +149,15 @@ def predicted_limits(
 def limits_of_counts(
     counts: Sequence[Floats], trials: float, confidence: float, tail: float
 ) -> tuple[Floats, Floats]:
-    """Return the limits of `predicted_limits` for counts that the caller has checked.
+    """Return the results of `predicted_limits` for counts that the caller has already checked.
 
     Args:
-        counts: hits and draws on one side, then on the other side, of shapes that broadcast.
-        trials: draws per side that will be counted.
-        confidence: confidence of the audit.
-        tail: probability with which each of the pilot's limits fails.
+        counts: four arrays that broadcast: `k`, `n`, `k_prime` and `n_prime` of `predicted`. The
+            arrays `k` and `k_prime` are the numbers of pilot draws on x and x' in which each event
+            happened. The arrays `n` and `n_prime` are the numbers of all pilot draws.
+        trials: number of draws per input that the audit will count.
+        confidence: confidence level of the audit.
+        tail: probability with which each of the two limits from the pilot fails.
     """
     (hits, draws, hits_prime, draws_prime), alpha = counts, (1.0 - confidence) / 2.0
     p_low = _look_up_limits(hits, draws, trials, tail, alpha, upper=False)
@@ -174,7 +183,7 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Flo
 def _look_up_limits(
     hits: Floats, draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Look up `_expected_limit` in a table of all counts if the pilot is small and of one size."""
+    """Return `_expected_limit`, from a stored table if the pilot is small and of one size."""
     n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
     if 0 < n <= _MAX_TABLED_DRAWS and (draws == n).all() and (places == hits).all():
         return _limit_table(n, total, tail, alpha, upper=upper)[places]
@@ -190,7 +199,7 @@ def _limit_table(n: int, total: float, tail: float, alpha: float, *, upper: bool
 def _expected_limit(
     hits: Floats, draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Compute the limit that `total` draws at the pilot's own limit would give."""
+    """Compute the limit from `total` draws whose true rate is the limit from the pilot."""
     if upper:
         q = _beta_limit(hits + 1.0, draws - hits, tail, upper=True)
         return _beta_limit(q * total + 1.0, total - q * total, alpha, upper=True)
@@ -201,7 +210,8 @@ def _expected_limit(
 def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
     """Find the point at which a tail of Beta(a, b) is alpha.
 
-    The tail is the upper or the lower one. The result is 1 at b = 0 and 0 at a = 0.
+    The argument `upper` chooses the upper or the lower tail. The result is 1 at b = 0 and 0 at a =
+    0.
     """
     from scipy.special import betainccinv, betaincinv, ndtri
 
@@ -217,7 +227,7 @@ def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
 
 
 def _paulson_quantile(a: Floats, b: Floats, z: float) -> Floats:
-    """Compute the quantile of Beta(a, b) at the normal score z.
+    """Compute approximately the Phi(z) quantile of Beta(a, b).
 
     The approximation is based on cube roots of chi-square variables, which are nearly normal.
     """
@@ -240,40 +250,42 @@ def detectable(
     confidence: float = 0.95,
     power: float = 0.95,
 ) -> tuple[float, float]:
-    """Find the smallest ratio p/q of an event at which n draws per side show a violation.
+    """Find the smallest ratio p/q of an event's probabilities for which n draws show a violation.
 
-    The event has probability p = `mass` on one side, and q on the other. The result supports this
-    sentence: "If this event had probability at least `mass` on one side and were at least `ratio`
-    times as likely there as on the other side, a violation of epsilon > `claim` would be certified
-    with probability `power`." The sentence is not about other events.
+    The event has probability p = `mass` on x and q on x', where x and x' are two neighbouring
+    inputs. The audit makes n draws on x and n draws on x'. The result supports this sentence: "If
+    an event has probability at least `mass` on x, and is at least `ratio` times as likely on x as
+    on x', then an audit certifies epsilon > `claim` with probability at least `power`." The result
+    makes no statement about other events.
 
-    With K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio), the probability of a certificate is
-    P(bound(K, K') > claim). The bound must rise in k and fall in k'. Let most(k) be the largest k'
-    for which the bound still exceeds the claim, and group the values of K into at most 32 cells.
-    The probability is at least the sum over cells of P(K in the cell) P(K' <= most(the cell's first
-    k)). So the result is conservative and needs no simulation.
+    Let K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio) be the counts of the event. The audit
+    certifies a violation with probability P(bound(K, K') > claim). The bound must increase in k and
+    decrease in k'. Let most(k) be the largest k' for which the bound exceeds the claim. The values
+    of K are divided into at most 32 cells (groups of consecutive counts). Then the probability is
+    at least the sum over cells of P(K in the cell) P(K' <= most(first k of the cell)). The function
+    uses this lower limit, so the ratio is conservative, and the function needs no simulation.
 
     Args:
-        n: draws per side.
+        n: number of draws per input.
         claim: the claimed epsilon, at least 0.
-        mass: probability of the event on the numerator's side, in (0, 1].
-        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound. It is
-            called about 200 times.
+        mass: probability p of the event on x, in (0, 1].
+        bound: function ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
+            The function is called about 200 times.
         delta: delta of the claim, in [0, 1).
-        confidence: confidence of the audit, strictly between 0 and 1.
-        power: probability of the certificate, strictly between 0 and 1.
+        confidence: confidence level of the audit, strictly between 0 and 1.
+        power: probability with which the audit certifies a violation, strictly between 0 and 1.
 
     Returns:
-        The pair (mass, ratio). If the ratio is infinite, even an event that never happens on the
-        other side would be certified with a probability below `power`.
+        The pair (mass, ratio). The ratio is infinite if the probability of a certificate is below
+        `power` even for an event that never happens on x'.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range, or the bound does not return a number.
 
     Source:
-        Clopper and Pearson (1934) for the limits of the default bound; the power follows from its
-        definition.
+        Clopper and Pearson (1934) for the limits of the default bound. The power follows from the
+        definition of power.
 
     Example:
         >>> mass, ratio = detectable(10**6, claim=1.0, mass=0.1)
@@ -309,7 +321,7 @@ def detectable(
 def _count_cells(
     n: int, mass: float, cells: int = _DEFAULT_CELLS, reach: float = _CELL_REACH
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the first count of each cell of Binomial(n, mass), and the cells' probabilities."""
+    """Divide the values of Binomial(n, mass) into cells; return first counts and probabilities."""
     from scipy.special import betainc
 
     spread = reach * math.sqrt(n * mass * (1.0 - mass)) + reach
@@ -321,7 +333,7 @@ def _count_cells(
 
 
 def _certificate_probability(n: int, most: Floats, weight: Floats) -> Callable[[float], float]:
-    """Return the function q -> lower bound on the probability of a certificate."""
+    """Return a function that maps q to a lower limit on the probability of a certificate."""
     from scipy.special import betaincc
 
     some = most >= 0.0
@@ -336,7 +348,7 @@ def _certificate_probability(n: int, most: Floats, weight: Floats) -> Callable[[
 
 
 def _find_largest_count(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
-    """Find the largest k' at which the margin is above 0; -1 if no k' has such a margin."""
+    """Find the largest k' at which the margin is above 0; -1 if the margin is never above 0."""
     at_low = margin(k, 0)
     if at_low <= 0.0:
         return -1
@@ -365,27 +377,28 @@ def certifies(
     confidence: float = 0.95,
     cells: int = _FINE_CELLS,
 ) -> float:
-    """Compute the probability that n draws per side certify more than a claim, at known rates.
+    """Compute the probability that n draws per input certify a violation of a claim.
 
-    It is ``sum over k of P(K = k) P(K' <= most(k))`` with K ~ Binomial(n, p) and K' ~ Binomial(n,
-    q), where most(k) is the largest k' with ``clopper_pearson > claim``. The result is exact if
-    each count has its own cell. Otherwise it is a lower limit, because a cell counts as its first
-    k.
+    Let K ~ Binomial(n, p) and K' ~ Binomial(n, q) be the counts of an event on two inputs x and x'.
+    The probability is ``sum over k of P(K = k) P(K' <= most(k))``, where most(k) is the largest k'
+    with ``clopper_pearson > claim``. The values of K are divided into cells (groups of consecutive
+    counts). The result is exact if each cell has one count. Otherwise the result is a lower limit,
+    because every count is replaced by the first count of its cell.
 
     Args:
-        n: draws per side, at least 1.
+        n: number of draws on x, and on x', at least 1.
         claim: the claimed epsilon.
-        p: probability of the event on the numerator's side.
-        q: probability of the event on the other side.
+        p: probability of the event on x.
+        q: probability of the event on x'.
         delta: delta of the claim.
-        confidence: confidence of the audit.
-        cells: largest number of cells (groups of consecutive counts) of K.
+        confidence: confidence level of the audit.
+        cells: largest number of cells.
 
     Returns:
         The probability.
 
     Source:
-        Clopper and Pearson (1934) for the limits; the power follows from its definition.
+        Clopper and Pearson (1934) for the limits. The power follows from the definition of power.
 
     Example:
         >>> round(certifies(400, 1.0, p=0.5, q=0.1), 4)
@@ -399,9 +412,9 @@ def certifies(
 def _find_largest_counts(
     n: int, first: npt.NDArray[np.int64], claim: float, delta: float, alpha: float
 ) -> Floats:
-    """Find the largest k' that certifies with each k; -1 if no k' does.
+    """Find, for each k, the largest k' whose bound exceeds the claim; -1 if there is no such k'.
 
-    The upper limit for k' is below l if and only if P(Binomial(n, l) <= k') < alpha.
+    The upper limit from the count k' is below l if and only if P(Binomial(n, l) <= k') < alpha.
     """
     from scipy.special import betaincc, betaincinv, ndtri
 
@@ -436,23 +449,25 @@ def trials_for(
     *,
     rough: bool = False,
 ) -> int | None:
-    """Find the fewest draws per side that certify more than a claim with a given probability.
+    """Find the fewest draws per input that certify a violation with a given probability.
 
-    Counts are whole numbers, so the power is not monotone in n. The returned number has a power of
-    at least `power`, and one draw less does not. Above 10^8 draws, and if `rough` is True, the
-    number is up to a few hundredths too large.
+    The power is the probability that an audit with n draws on x and n draws on x' certifies an
+    epsilon above the claim. Counts are whole numbers, so the power is not monotone in n. The
+    returned number n has a power of at least `power`, and n - 1 has a smaller power. The result can
+    be a few percent too large above 10^8 draws, or if `rough` is True.
 
     Args:
         claim: the claimed epsilon.
-        rates: probabilities (p, q) of the event on the numerator's side and on the other side. If
-            there are several events, each is equally likely to be the counted one.
+        rates: pairs (p, q), one per event: the probabilities of the event on x and on x'. If there
+            are several events, the audit counts one of them, and each has the same probability to
+            be this event.
         delta: delta of the claim.
-        confidence: confidence of the audit.
-        power: probability of the certificate.
-        rough: True for an approximate number, which takes only a few milliseconds.
+        confidence: confidence level of the audit.
+        power: probability with which the audit certifies a violation.
+        rough: True for an approximate number, which is computed in a few milliseconds.
 
     Returns:
-        The number of draws, or None if 2**53 draws are not enough.
+        The number of draws per input, or None if 2**53 draws are not enough.
 
     Example:
         >>> n = trials_for(1.0, [(0.5, 0.1)])
@@ -508,8 +523,8 @@ def _approximate_trials(
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
     """Find the least number near `start` with a margin of at least 0, or None if too large.
 
-    The search moves away from the start in growing steps, then narrows the interval as in
-    `_find_largest_count`. The result is exact up to one part in `parts`.
+    The search moves away from the start in growing steps. Then secant and bisection steps narrow
+    the interval. The result is exact up to one part in `parts`.
     """
     step, low, high = 1.01, start, start
     at_low = at_high = margin(start)
@@ -537,13 +552,14 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
-    """Compute the true loss if the noise's scale is `factor` times the correct scale for the claim.
+    """Compute the true epsilon of noise with `factor` times the correct scale for a claim.
 
-    At delta 0 it is ``claim / factor``. This holds for Laplace noise, whose loss is its sensitivity
-    divided by its scale, and for other noise whose loss is inversely proportional to its scale.
-    With delta > 0 it is the loss of Gaussian noise. The mu of the claim solves
-    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true mu is mu / factor,
-    and the true loss solves the same equation for the true mu.
+    At delta 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
+    whose epsilon is the sensitivity divided by the scale. It is also right for other noise whose
+    epsilon is inversely proportional to the scale. For delta > 0, the function assumes Gaussian
+    noise. The mu of the claim solves
+    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true mu is mu / factor.
+    The true epsilon solves the same equation with the true mu.
 
     Args:
         claim: the claimed epsilon.
@@ -551,7 +567,7 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
         delta: delta of the claim.
 
     Returns:
-        The true epsilon at that delta.
+        The true epsilon at `delta`.
 
     Source:
         Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian noise.
@@ -566,24 +582,25 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
 def gaussian_event(
     claim: float, true_epsilon: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
-    """Return rates (p, q) of the threshold that needs the fewest draws against Gaussian noise.
+    """Return the probabilities (p, q) of the threshold event that needs the fewest draws.
 
-    The event is an output above t, for N(mu, 1) against N(0, 1) with the mu of the true loss. The
-    threshold t is chosen from a grid.
+    The outputs are N(mu, 1) on x and N(0, 1) on x', as for Gaussian noise with the true epsilon.
+    The event is "the output is above t". The function chooses the threshold t from a grid.
 
     Args:
         claim: the claimed epsilon.
         true_epsilon: the true epsilon at the same delta, above the claim.
         delta: delta of the claim and of the true loss, above 0.
-        confidence: confidence of the audit.
-        power: probability of the certificate.
+        confidence: confidence level of the audit.
+        power: probability with which the audit certifies a violation.
 
     Returns:
-        The two probabilities. If no threshold of the grid exceeds the claim, a default event is
-        returned that does not exceed it either.
+        The probabilities of the event on x and on x'. If no threshold of the grid can certify a
+        violation of the claim, the function returns the probabilities of a default threshold.
 
     Source:
-        Dong, Roth and Su (2022), section 2.3: thresholds are the best events for this pair.
+        Dong, Roth and Su (2022), section 2.3: threshold events are the best events for these two
+        distributions.
 
     Example:
         >>> p, q = gaussian_event(1.0, 1.2, 1e-5, 0.95, 0.95)

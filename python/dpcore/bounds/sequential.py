@@ -1,24 +1,31 @@
-"""Bounds that hold at every look: a mixture of bets, and a martingale over slices of draws.
+"""Tests of an epsilon that remain valid if the draws are examined many times.
 
-The claim is ``p <= e^epsilon q + delta``. Take one draw X on the numerator's side and one draw X'
-on the other side, a stake v and a centre q0, and write s = e^-epsilon. The bet pays
+`anytime` computes a limit after any number of draws. `Martingale` tests one claim over several sets
+of draws. The two methods use bets on the draws.
+
+Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The claim is
+``p <= e^epsilon q + delta``. Let X be 1 if the event happens in one draw on x, and 0 otherwise. Let
+X' be the same for one draw on x'. A bet has two parameters, a stake v and a centre q0. With s =
+e^-epsilon, the payment of the bet is
 
     (1 + v (s X - s delta - q0)) (1 - v (X' - q0)).
 
-The draws are independent, so the mean of the product is the product of the means. Under the claim,
-s p - s delta is at most q. With d = q - q0 the mean is therefore at most
-(1 + v d)(1 - v d) = 1 - v^2 d^2 <= 1. (The second factor is positive, so a smaller p only lowers
-the product.) No factor is negative for 0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). Consider a
-product of bets over draws, or an average of such products with weights fixed in advance. It is a
-supermartingale that starts at 1. By Ville's inequality it ever reaches 1/alpha with probability at
-most alpha. With n draws per side the product depends only on the counts: it has k factors for
-X = 1, n - k factors for X = 0, and likewise for X'.
+The draws are independent, so the mean of the payment is the product of the means of both factors.
+Under the claim, s p - s delta is at most q. With d = q - q0 the mean is therefore at most
+``(1 + v d)(1 - v d) = 1 - v^2 d^2 <= 1``. (The second factor is positive, so a smaller p only
+lowers the product.) No factor is negative for 0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). Consider
+the product of the payments over all draws, or an average of such products with weights fixed in
+advance. Under the claim, this value is a supermartingale that starts at 1. By Ville's inequality,
+the value ever reaches 1/alpha with probability at most alpha. With n draws on x and n draws on x',
+the product depends only on the counts: it has k factors for X = 1 and n - k factors for X = 0. The
+same is true for X', with the count k'.
 
-The centre makes the bet sharp. To second order in v, the bet loses the binomial variances of X and
-X' and the term 2 (q - q0)^2, so an approximate q0 is enough. With q0 = 0 and delta = 0 the product
-is (1 + v s)^k (1 - v)^k', and the mixture over theta of theta^k (1 - theta)^k' loses the larger
-Poisson variances. For delta > 0 there is no bet a^X b^X' that pays 1 on X = X' = 0: at q = 0,
-p = delta its mean is 1 + delta (a - 1).
+The centre q0 makes the test more powerful. To second order in v, the mean log payment is reduced by
+the binomial variances of X and X' and by the term 2 (q - q0)^2. So an approximate q0 is enough.
+With q0 = 0 and delta = 0, the product is (1 + v s)^k (1 - v)^k'. A mixture of such products (like a
+mixture over theta of theta^k (1 - theta)^k') is less powerful, because the larger Poisson variances
+reduce its log payment. For delta > 0, a bet a^X b^X' that pays 1 on X = X' = 0 is not valid: at
+q = 0, p = delta its mean is 1 + delta (a - 1).
 """
 
 from __future__ import annotations
@@ -38,15 +45,15 @@ from .canaries import bisect_largest
 
 _CENTRE_COUNT = 7
 _STAKE_SHARES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
-"""Stakes as shares of the largest stake: near 1 for clear violations, 1e-6 for 1e12 draws."""
+"""Stakes, divided by the largest stake: near 1 for clear violations, 1e-6 for 1e12 draws."""
 _PREDICTED_STAKE_PARTS = 2.0 ** np.arange(-4.0, 1.5, 0.5)
-"""Stakes as shares of the predicted stake, because a prediction from few draws is too large."""
+"""Stakes, divided by the predicted stake. A prediction from few draws is too large."""
 _LOG_ZERO = -1e200
-"""Logarithm of a factor 0. It is finite, so that 0 draws times it is 0."""
+"""Replacement for log(0). It is finite, so that 0 times this value is 0."""
 
 
 class _Bets(NamedTuple):
-    """Stakes, centres and log weights of a mixture."""
+    """Stakes, centres and log weights of the bets in a mixture."""
 
     stake: Floats
     centre: Floats
@@ -56,38 +63,47 @@ class _Bets(NamedTuple):
 @Declared(title="anytime valid", anytime=True, implied=True)
 @suggest_arguments
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit on epsilon that holds at every number of draws at once.
+    """Compute a certified lower limit on epsilon that holds jointly at all numbers of draws.
 
     ``epsilon_lower`` is the largest epsilon for which the mixture of bets
 
         sum over (v, q0) of w (1 + v (s (1 - delta) - q0))^k (1 - v (q0 + s delta))^(n - k)
                               (1 - v (1 - q0))^k' (1 + v q0)^(n - k'),      s = e^-epsilon,
 
-    reaches 1/(1 - confidence). There are 7 centres q0, evenly spaced in arcsine, with equal
-    weights. There are 50 stakes v, evenly spaced in log odds, with weights 1/4, 1/5, ... from the
-    largest stake down (scaled to sum 1). Few draws need large stakes, and many draws need small
-    stakes. None of these choices depends on the data. You may look after every draw and stop at any
-    time: the limits of all looks hold jointly with probability `confidence`. The draws must be
-    independent, and their numbers on both sides must be equal at every look. The event and the
-    order of the sides must be fixed before the counted draws. If the numbers are fixed in advance,
-    `berger_boos` is sharper.
+    is at least 1/(1 - confidence). The counts are k of n draws on x and k' of n draws on x'. Each
+    bet has a centre q0 (a guess of P(event | x')) and a stake v (the size of the bet). The mixture
+    has 7 centres q0, evenly spaced in arcsine, with equal weights. It has 50 stakes v, evenly
+    spaced in log odds. Their weights w are proportional to 1/4, 1/5, ... from the largest stake
+    down. Large stakes suit few draws, and small stakes suit many draws. The stakes, centres and
+    weights do not depend on the data.
+
+    You may compute the limit after every draw and stop at any time: all these limits hold jointly
+    with probability at least `confidence`. The bound is valid under three conditions:
+
+    - The draws are independent.
+    - The numbers of draws on x and on x' are equal whenever you compute the limit.
+    - The event, and the roles of x and x', are fixed before the counted draws.
+
+    If the number of draws is fixed in advance, `berger_boos` gives a sharper limit.
 
     Each product is log-concave in s, so its minimum over the claims from 0 to epsilon is at an end
-    of this interval. The code replaces each product by this minimum. The sum then falls in epsilon
-    and is still below a supermartingale, and the rejected claims are exactly the claims below one
-    limit. (At delta = 0 each product is already monotone.)
+    of this interval. The code replaces each product by this minimum. The sum then decreases in
+    epsilon and is still below a supermartingale. So the rejected claims are exactly the claims
+    below one limit. (At delta = 0, each product is monotone without this replacement.)
 
     Args:
-        counts: k of n on the side of the numerator, k' of n on the other side.
+        counts: number k of the n draws on x in which the event happened, and number k' of n draws
+            on x'.
         delta: delta of the claim, in [0, 1).
-        confidence: probability that the limits of all looks hold, strictly between 0 and 1.
+        confidence: probability that the limits at all numbers of draws hold, strictly between 0 and
+            1.
 
     Returns:
         The lower limit, finite and at least 0.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
-        ValueError: if `delta` or `confidence` is out of range, or the two sides have different
+        ValueError: if `delta` or `confidence` is out of range, or the two inputs have different
             numbers of draws.
 
     Source:
@@ -119,19 +135,25 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
 @suggest_arguments
 class Martingale:
-    """Evidence against one claim, multiplied over slices of draws.
+    """Sequential test of one claim (epsilon, delta), with a product over sets of draws as evidence.
 
-    A slice is n fresh draws per side and an event that was chosen before them, from earlier slices
-    only. Another slice may count another event, or the sides in the other order. The wealth of the
-    martingale starts at 1. If the claim is true, the wealth ever reaches 1/(1 - confidence) with
-    probability at most 1 - confidence. So you may stop at the first slice that refutes.
+    A slice consists of n fresh draws on x, n fresh draws on x', and one event. The event must be
+    chosen before these draws, from earlier slices only. Each slice may have another event, and may
+    exchange x and x'. The wealth of the martingale starts at 1, and each slice multiplies it by a
+    factor. If the claim is true, the wealth ever reaches 1/(1 - confidence) with probability at
+    most 1 - confidence. So you may stop at the first slice after which the claim is refuted.
 
-    Half of the wealth bets on a mixture over stakes and centres, like `anytime`, with a new mixture
-    for every event. The other half follows predictions if the caller gives them. A prediction (p,
-    q) fixes the centre at the nearest pair of rates that the claim allows. The stakes are 1/16 to
-    twice the stake that makes the bet a likelihood ratio. One mixture over these stakes runs
-    through all slices, so a change of event does not reduce this half of the wealth. Without
-    predictions the two halves are equal.
+    Let X be 1 if the event happens in a draw on x, and 0 otherwise, and let X' be the same for a
+    draw on x'. A bet with stake v and centre q0 multiplies the wealth by (1 + v (s X - s delta -
+    q0)) (1 - v (X' - q0)) for every two draws, with s = e^-claim.
+
+    The wealth has two halves. The first half uses a fixed mixture of bets with many stakes and
+    centres, as in `anytime`, and starts a new mixture for every event. The second half uses
+    predictions, if the caller gives them. A prediction (p, q) fixes the centre at the nearest pair
+    of probabilities that the claim allows. The stakes are 1/16 to 2 times the stake that makes the
+    bet a likelihood ratio. The second half keeps one mixture over these stakes through all slices,
+    so a change of the event does not reduce this half. Without predictions, the two halves are
+    equal.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -176,19 +198,21 @@ class Martingale:
         event: Hashable = None,
         predicted: tuple[float, float] | None = None,
     ) -> float:
-        """Multiply the wealth by the factor of one slice.
+        """Add the counts of one slice of draws: multiply the wealth by the factor of this slice.
 
         Args:
-            k: number of draws on the numerator's side in which the slice's event happened.
-            k_prime: number of draws on the other side in which the event happened.
-            n: draws of the slice per side, at least 1.
-            event: label of the event and direction. Slices with the same label share one mixture. A
-                wrong label costs power, but the test remains valid.
-            predicted: rates (p, q) of the event, estimated from earlier slices or the pilot. None
-                makes no prediction.
+            k: number of draws on x (the input in the numerator of p/q) in which the event of the
+                slice happened.
+            k_prime: number of draws on x' in which the event happened.
+            n: number of draws of the slice on x, and on x', at least 1.
+            event: label of the event and of the input in the numerator. Slices with the same label
+                use one mixture of bets. A wrong label reduces the power, but the test remains
+                valid.
+            predicted: probabilities (p, q) of the event on x and x', estimated from draws before
+                this slice. None if you have no prediction.
 
         Returns:
-            The log of the wealth.
+            The natural logarithm of the wealth after this slice.
 
         Raises:
             TypeError: if a count is not an integer, or a rate is not a number.
@@ -209,7 +233,7 @@ class Martingale:
         return self.log_wealth
 
     def _learn(self, event: Hashable, outcomes: Floats) -> float:
-        """Update the mixture that belongs to the event, and return the growth of its log wealth."""
+        """Update the mixture of this event, and return by how much its log wealth increased."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
         after = before + outcomes
         new = _log_sum(self._bets.log_weight + after @ self._factors)
@@ -222,19 +246,20 @@ class Martingale:
 
     @property
     def log_wealth(self) -> float:
-        """Logarithm of the current wealth. It is finite because the smallest stakes lose little."""
+        """Natural logarithm of the current wealth. It is always finite."""
         return float(np.logaddexp(self._mixed, _log_sum(self._followers))) - math.log(2.0)
 
     @property
     def log_peak(self) -> float:
-        """Logarithm of the largest wealth so far, which decides if the claim is refuted."""
+        """Natural logarithm of the largest wealth so far, which decides if the claim is refuted."""
         return self._best
 
     def refuted(self, confidence: float = 0.95) -> bool:
-        """Return True once the wealth has reached 1/(1 - confidence).
+        """Return True if the wealth has reached 1/(1 - confidence) after any slice so far.
 
         Args:
-            confidence: a number strictly between 0 and 1, fixed before the first look.
+            confidence: a number strictly between 0 and 1, fixed before the first slice. A true
+                claim is refuted with probability at most 1 - `confidence`.
 
         Returns:
             True if the claim is refuted.
@@ -246,7 +271,7 @@ class Martingale:
         return self.log_peak >= -math.log1p(-errors.confidence_level(confidence)) + 1e-9
 
     def __repr__(self) -> str:
-        """Return one line: the claim and the wealth."""
+        """Return one line with the claim and the log wealth."""
         wealth = f"log_wealth={self.log_wealth:.6g}"
         return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {wealth}>"
 
@@ -256,7 +281,7 @@ def _make_outcome_counts(k: int, k_prime: int, n: int) -> Floats:
 
 
 def _log_factors(bets: _Bets, delta: float, s: float) -> Floats:
-    """Compute the log payment of every bet for X = 1, X = 0, X' = 1, X' = 0, shape (4, bets)."""
+    """Compute the log factor of every bet for X = 1, X = 0, X' = 1 and X' = 0, shape (4, bets)."""
     v, q0 = bets.stake, bets.centre
     gains = np.stack([v * (s * (1.0 - delta) - q0), -v * (s * delta + q0), -v * (1.0 - q0), v * q0])
     with np.errstate(divide="ignore"):
@@ -272,7 +297,7 @@ def _largest_stake(centre: Floats, delta: float, s: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def _uninformed_bets(delta: float, s: float) -> _Bets:
-    """Make the mixture of bets without prior information."""
+    """Return the fixed mixture of bets, which does not use a prediction."""
     centre = np.sin(np.linspace(0.0, math.pi / 2.0, _CENTRE_COUNT)) ** 2
     stake = np.outer(_largest_stake(centre, delta, s), _STAKE_SHARES).ravel()
     share = 1.0 / (4.0 + np.arange(_STAKE_SHARES.size))
@@ -281,11 +306,11 @@ def _uninformed_bets(delta: float, s: float) -> _Bets:
 
 
 def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
-    """Make bets with shares of the best stake at rates p and q, or 0 if the claim allows them.
+    """Return bets around the predicted rates p and q; all stakes are 0 if the claim allows them.
 
     The centre x maximises the likelihood of (p, q) among the boundary pairs (x/s + delta, x) of the
-    claim. With the stake (x - q)/(x (1 - x)), the two factors are the likelihood ratios of the two
-    sides, because the derivative of the likelihood is 0 at x.
+    claim. With the stake (x - q)/(x (1 - x)), the two factors of the bet are the likelihood ratios
+    for the two inputs, because the derivative of the likelihood is 0 at x.
     """
     low, high = q, (p - delta) * s
     zeros = np.zeros(_PREDICTED_STAKE_PARTS.size)

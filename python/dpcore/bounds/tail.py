@@ -1,10 +1,13 @@
-"""Choice of thresholds in the tail of a score, from a line fitted to the log ratio.
+"""Choice of a threshold in the tail of a score, from a line fitted to the log density ratio.
 
-The best threshold for many counted draws may lie where the pilot of an audit has only a few values.
-In this tail, the ratio of the score's densities on the two sides is assumed to be ``exp(a + b s)``.
-This is true for Gaussian noise in the direction of a shift, and for every score that is itself a
-log-likelihood ratio. All values of the tail are then used to estimate the probability of an event,
-not only the values beyond the threshold. The fit chooses an event; it certifies no bound.
+The event of an audit is "the score of the output is at least a threshold". The audit chooses the
+threshold from a pilot (a first set of draws). For many counted draws, the best threshold may lie in
+the tail, which contains only a few scores of the pilot. In this tail, the ratio of the densities of
+the score s on the two inputs is assumed to be ``exp(a + b s)``. This form is exact for Gaussian
+noise if the score is the output in the direction of the shift. It is also exact for every score
+that is a log-likelihood ratio. The fit uses all scores in the tail to estimate the probability of
+an event, not only the scores above the threshold. The fit only chooses an event, and does not
+certify a bound.
 """
 
 from __future__ import annotations
@@ -18,23 +21,25 @@ from ..records import Floats, Ints
 
 _LONG_TAIL_SHARE: Final = 0.5
 _SHORT_TAIL_SHARE: Final = 0.25
-"""Shares of the values of both sides to which a line is fitted. Both lines must predict a gain."""
+"""Shares of the pooled scores that form the two fitted tails. Both lines must predict a gain."""
 _MIN_TAIL_VALUES: Final = 8
-"""Least number of thresholds and of values per side in the short tail, and of hits there."""
+"""Least number of thresholds, of scores per input, and of draws above a threshold in the short
+tail."""
 _MIN_SLOPE_DEVIATES: Final = 2.5
-"""Least slope in the short tail, in standard errors. For Laplace noise the slope is 0 there."""
+"""Least slope in the short tail, in standard errors. Laplace noise has slope 0 in the tail."""
 _MIN_CURVATURE_DEVIATES: Final = -1.5
 """Least curvature in the long tail, in standard errors. If a log ratio bends down, it levels off,
 and the bound predicted by a line is too large."""
 _MAX_CURVATURE_DEVIATES: Final = 2.5
 _MIN_HIT_DEVIATES: Final = -0.5
-"""Least difference, in standard deviations, of an event's hits from the hits that a line
-expects."""
+"""Least difference, in standard deviations, between the number of draws in an event and the number
+that the line predicts."""
 _BOOTSTRAPS: Final = 20
 _CAUTIOUS_PLACE: Final = 2
-"""Rank of the used prediction among the bootstraps in increasing order, from 0."""
+"""Rank of the prediction that is used, among all bootstrap predictions in increasing order, from
+0."""
 _MIN_GAIN_SHARE: Final = 0.02
-"""Least gain over the counted threshold, as a share of its bound."""
+"""Least predicted gain, divided by the bound at the threshold that was chosen from the counts."""
 _NEWTON_STEPS: Final = 10
 _MAX_NEWTON_STEP: Final = 3.0
 _MAX_LOG_ODDS: Final = 40.0
@@ -44,14 +49,17 @@ _PROMISE_DECIMALS: Final = 6
 
 
 class Tilt(NamedTuple):
-    """Polynomials fitted to the log ratio of two densities, one polynomial per sample.
+    """Polynomials in a score, fitted to the log ratio of its densities on two inputs.
+
+    There is one polynomial per sample. The first sample contains the observed counts, and the
+    others are bootstrap samples.
 
     Args:
-        coefficients: coefficients of the powers of the score in standard units, shape
+        coefficients: coefficients of the powers of the standardised score, shape
             `(samples, powers)`.
-        errors: standard errors of the coefficients of the first sample, shape `(powers,)`.
-        shares: probability that a value in each cell belongs to the numerator's side, shape
-            `(samples, cells)`.
+        errors: standard errors of the coefficients of the first polynomial, shape `(powers,)`.
+        shares: fitted probability that a score in a cell (an interval of scores) is from a draw on
+            x, shape `(samples, cells)`.
     """
 
     coefficients: Floats
@@ -60,21 +68,22 @@ class Tilt(NamedTuple):
 
     @property
     def deviates(self) -> float:
-        """Highest coefficient of the first sample, divided by its standard error."""
+        """Highest coefficient of the first polynomial, divided by its standard error."""
         return float(self.coefficients[0, -1] / self.errors[-1])
 
 
 def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Tilt:
-    """Fit a polynomial to the log ratio of two densities, from counts in cells.
+    """Fit a polynomial to the log ratio of the densities of a score on two inputs x and x'.
 
-    This is a logistic regression, fitted by Newton steps. The model is
-    ``P(numerator's side | s) = 1 / (1 + exp(-(a + b s + ...)))``. It is correct for all densities
-    whose log ratio is a polynomial.
+    The scores are grouped in cells (intervals), and the draws in each cell are counted. The fit is
+    a logistic regression by Newton steps. The model for a score s is
+    ``P(draw on x | s) = 1 / (1 + exp(-(a + b s + ...)))``. The model is correct for all densities
+    whose log ratio is a polynomial of this degree.
 
     Args:
         scores: score of each cell, not all equal, shape `(cells,)`.
-        own: number of values on the numerator's side in each cell, shape `(samples, cells)`.
-        other: number of values on the other side in each cell, of the same shape.
+        own: number of draws on x in each cell, shape `(samples, cells)`.
+        other: number of draws on x' in each cell, shape `(samples, cells)`.
         degree: degree of the polynomial.
 
     Source:
@@ -107,13 +116,16 @@ def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Til
 
 
 class TailCounts(NamedTuple):
-    """Numbers of values of a score between neighbouring thresholds of its tail, on both sides.
+    """Numbers of draws in each cell of the tail of a score, on two inputs x and x'.
+
+    The first sample contains the observed counts, and the others are bootstrap samples.
 
     Args:
-        scores: middle of each cell, from 0 to 1, shape `(cells,)`.
-        own: numbers of values on the numerator's side, shape `(samples, cells)`.
-        other: numbers of values on the other side, of the same shape.
-        sizes: numbers of draws on the numerator's side and on the other side.
+        scores: middle of each cell, scaled to the range from 0 to 1, shape `(cells,)`. A cell is
+            the interval between neighbouring thresholds.
+        own: number of draws on x in each cell, shape `(samples, cells)`.
+        other: number of draws on x' in each cell, shape `(samples, cells)`.
+        sizes: total numbers of draws on x and on x'.
     """
 
     scores: Floats
@@ -125,18 +137,18 @@ class TailCounts(NamedTuple):
     def of_hits(
         cls, points: Floats, hits: Ints, hits_prime: Ints, sizes: tuple[int, int]
     ) -> TailCounts:
-        """Return the counts between thresholds. The last cell is as wide as the previous one."""
+        """Return the counts between thresholds, from the counts at or above each threshold."""
         middles = points + 0.5 * np.diff(points, append=2.0 * points[-1] - points[-2])
         units = (middles - middles[0]) / (middles[-1] - middles[0])
         own, other = (-np.diff(side, append=0)[np.newaxis] for side in (hits, hits_prime))
         return cls(units, own, other, sizes)
 
     def beyond(self, cell: int) -> TailCounts:
-        """Return the part of the tail that begins at a cell."""
+        """Return the counts of the cells from index `cell` on."""
         return TailCounts(self.scores[cell:], self.own[:, cell:], self.other[:, cell:], self.sizes)
 
     def resample(self) -> TailCounts:
-        """Return the counts followed by bootstrap samples, which are the same in every call."""
+        """Return the counts and 20 bootstrap samples of them, with a fixed seed."""
         generator = np.random.default_rng(0)
         own, other = (
             np.concatenate([counts, generator.poisson(counts[0], (_BOOTSTRAPS, counts.size))])
@@ -145,11 +157,11 @@ class TailCounts(NamedTuple):
         return TailCounts(self.scores, own, other, self.sizes)
 
     def deviates(self, degree: int) -> float:
-        """Return the highest coefficient of a fitted polynomial, divided by its standard error."""
+        """Fit a polynomial; return its highest coefficient, divided by the standard error."""
         return fit_tilt(self.scores, self.own, self.other, degree).deviates
 
     def rates(self) -> tuple[Floats, Floats]:
-        """Return the rates beyond each threshold from a line, shape `(samples, cells)` each."""
+        """Return fitted probabilities of scores above each threshold, on x and on x'."""
         shares, total = fit_tilt(self.scores, self.own, self.other).shares, self.own + self.other
         parts = zip((total * shares, total * (1.0 - shares)), self.sizes, strict=True)
         first, second = (np.cumsum(part[:, ::-1], axis=1)[:, ::-1] / size for part, size in parts)
@@ -165,21 +177,21 @@ def find_tail_threshold(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a threshold farther out for which fitted lines predict a clearly larger bound.
+    """Find a threshold farther in the tail for which fitted lines predict a clearly larger bound.
 
     Args:
         points: thresholds, increasing, shape `(m,)`.
-        hits: draws at or above each threshold, on the numerator's side and on the other side, shape
-            `(m,)` each.
-        sizes: numbers of draws on the numerator's side and on the other side.
+        hits: numbers of draws on x and on x' with a score at or above each threshold, shape `(m,)`
+            each.
+        sizes: total numbers of draws on x and on x'.
         start: index of the threshold that was chosen from the counts.
-        counted: expected bound at that threshold, from the counts.
-        predict: function of rates on the numerator's side and on the other side that returns the
-            expected bounds.
+        counted: expected lower limit on epsilon at that threshold, from the counts.
+        predict: function that maps event probabilities on x and on x' to expected lower limits on
+            epsilon.
 
     Returns:
-        The index of the threshold and a cautious estimate of its bound. None if a line does not
-        describe the tail, or if the predicted gain is too small.
+        The index of the threshold, and a cautious estimate of the lower limit on epsilon there.
+        None if a line does not describe the tail, or if the predicted gain is too small.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (
@@ -208,7 +220,7 @@ def find_tail_threshold(
 
 
 def _is_line(tail: TailCounts, short: int) -> bool:
-    """Return True if the log ratio rises in the short tail and is about linear in the long one."""
+    """Return True if a line describes the log ratio in the tail, and the line has a clear slope."""
     if not np.isfinite(tail.scores).all():
         return False
     if tail.beyond(short).deviates(1) < _MIN_SLOPE_DEVIATES:

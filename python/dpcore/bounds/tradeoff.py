@@ -1,18 +1,20 @@
-"""Figures for other notions of privacy from one event: delta(epsilon), mu, the trade-off curve.
+"""Limits on delta(epsilon), on mu and on the trade-off curve, from the counts of events.
 
-The figures follow from limits that hold jointly: p >= p_low and q <= q_high, for one event or for
-several events fixed in advance. So any number of figures may be computed from them, and all hold
+Let p and q be the probabilities of an event on two neighbouring inputs x and x'. All results follow
+from limits p >= p_low and q <= q_high that hold jointly, for one event or for several events fixed
+in advance. So you may compute any number of results from these limits, and all results hold
 jointly.
 
-The privacy profile of Gaussian noise is known in closed form. With mu = distance / sigma and
-s = epsilon / mu - mu / 2, the profile of Balle and Wang (2018), theorem 8, is
+The privacy profile of a mechanism is the function delta(epsilon). For Gaussian noise with standard
+deviation sigma and inputs at a given L2 distance, the profile has a closed form. With mu = distance
+/ sigma and s = epsilon / mu - mu / 2, the profile of Balle and Wang (2018), theorem 8, is
 
     delta = Phi(-s) - e^epsilon Phi(-s - mu) = phi(s) (R(s) - R(s + mu)),
 
 where R(t) = (1 - Phi(t)) / phi(t) is the Mills ratio. The identity e^epsilon phi(s + mu) = phi(s)
-removes the huge factor. Two sources of rounding errors remain. For small mu, the two ratios are
-close, so their difference is computed as the integral of -R' > 0. The square of s is computed with
-exact fractions.
+removes the huge factor. Two sources of rounding errors remain. For small mu, R(s) and R(s + mu) are
+almost equal, so the code computes their difference as the integral of -R' > 0. For large s, the
+code computes the square of s with exact fractions.
 """
 
 from __future__ import annotations
@@ -42,14 +44,14 @@ from .binomial import bound_of, clopper_pearson, limits
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 _MILLS_TAIL_START: Final = 4.0
-"""Point from which the Mills ratio is computed by its continued fraction."""
+"""From this point on, the code computes the Mills ratio by its continued fraction."""
 _FRACTION_TERMS: Final = 120
-"""Number of terms. At t = 4 the fraction has converged to 1e-16 after about 60 terms."""
+"""Number of terms of the continued fraction. At t = 4, about 60 terms give an error of 1e-16."""
 _MAX_INTEGRATED_SHARE: Final = 0.25
-"""A difference over less than this share of 1 + abs(s) is integrated, to keep its digits."""
+"""The code integrates -R' if mu is at most this share of 1 + abs(s), to avoid cancellation."""
 
 _MAX_TAIL_OFFSET: Final = 1e5
-"""Largest offset for exact tails. Beyond it a tail is below exp(-5e9), and its size is enough."""
+"""Largest offset s with exact tails. Beyond it, delta or 1 - delta is below exp(-5e9)."""
 
 _LEGENDRE_NODES, _LEGENDRE_WEIGHTS = (row.tolist() for row in np.polynomial.legendre.leggauss(24))
 
@@ -59,7 +61,7 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
 def _mills_ratio(t: float) -> tuple[float, float]:
-    """Compute R(t) and -R'(t) = 1 - t R(t), to a few units in the last place, for t > -37."""
+    """Compute the Mills ratio R(t) and its negative derivative 1 - t R(t), for t > -37."""
     if t < _MILLS_TAIL_START:
         from scipy.special import erfcx
 
@@ -74,7 +76,7 @@ def _mills_ratio(t: float) -> tuple[float, float]:
 
 
 def _mills_difference(s: float, mu: float) -> float:
-    """Compute R(s) - R(s + mu) > 0."""
+    """Compute the difference R(s) - R(s + mu) of two Mills ratios, which is above 0."""
     if mu > _MAX_INTEGRATED_SHARE * (1.0 + abs(s)):
         return _mills_ratio(s)[0] - _mills_ratio(s + mu)[0]
     half = 0.5 * mu
@@ -83,7 +85,7 @@ def _mills_difference(s: float, mu: float) -> float:
 
 
 def _tail_offset(epsilon: float, mu: float) -> float:
-    """Compute the offset s = (2 epsilon - mu^2) / (2 mu), rounded once; +-inf if too large."""
+    """Compute s = (2 epsilon - mu^2) / (2 mu) with one rounding; +-inf if it exceeds float64."""
     width = Fraction(mu)
     exact = (2 * Fraction(epsilon) - width * width) / (2 * width)
     try:
@@ -93,9 +95,10 @@ def _tail_offset(epsilon: float, mu: float) -> float:
 
 
 def log_delta(epsilon: float, mu: float) -> float:
-    """Compute the logarithm of delta for mu = distance / sigma, finite and at least 0.
+    """Compute ln(delta) of Gaussian noise at an epsilon, for mu = distance / sigma.
 
-    The logarithm has a small relative error, so it also distinguishes delta = 1 - 1e-15 from 1.
+    The value of `mu` must be finite and at least 0. The result has a small relative error, so a
+    delta of 1 - 1e-15 and a delta of 1 give different results.
     """
     if mu == 0.0:
         return -math.inf
@@ -109,7 +112,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 
 
 def _one_minus_delta(s: float, mu: float) -> float:
-    """Compute 1 - delta = Phi(s) + phi(s) R(s + mu), a sum of positive terms."""
+    """Compute 1 - delta = Phi(s) + phi(s) R(s + mu) without a subtraction."""
     from scipy.special import ndtr
 
     return float(ndtr(s)) + math.exp(_log_density(s)) * _mills_ratio(s + mu)[0]
@@ -121,9 +124,9 @@ def _log_density(s: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Find the mu whose profile passes through (epsilon, delta), to about 1e-13.
+    """Find the mu of Gaussian noise whose least delta at `epsilon` is `delta`, to about 1e-13.
 
-    It needs 0 < delta < 1.
+    The delta must be strictly between 0 and 1.
     """
     # Two lower bounds on mu. delta <= Phi(-s), and s = z gives at most half of the delta. Also,
     # delta <= 2 Phi(mu/2) - 1 <= mu / sqrt(2 pi).
@@ -138,7 +141,7 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """Find the epsilon at which the profile of mu reaches delta; 0 if it is never above delta."""
+    """Find the least epsilon of Gaussian noise with this mu at a delta."""
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0
@@ -166,20 +169,23 @@ def delta_lower(
 ) -> npt.NDArray[np.float64]:
     """Compute certified lower limits on delta(epsilon), jointly for all epsilons.
 
-    ``delta(epsilon) >= max(0, p_low - e^epsilon q_high)`` with the limits of `clopper_pearson`,
-    each at (1 - confidence)/2. The same two limits are used for every epsilon, so the whole curve
-    holds with probability `confidence`.
+    Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The limit is
+    ``max(0, p_low - e^epsilon q_high)``. Here ``p_low`` and ``q_high`` are the Clopper-Pearson
+    limits for p and q. Each of the two limits fails with probability at most (1 - confidence)/2.
+    The same two limits serve for every epsilon, so all limits on delta hold jointly with
+    probability at least `confidence`.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side.
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'.
         epsilon: array of epsilons of any shape, at least 0.
         confidence: probability that all limits hold, strictly between 0 and 1.
 
     Returns:
-        One limit per epsilon, in [0, 1), in the same shape.
+        One lower limit on delta per epsilon, in [0, 1), in the shape of `epsilon`.
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or another argument does not hold numbers.
+        TypeError: if `counts` is not a `Counts`, or another argument does not contain numbers.
         ValueError: if an epsilon is negative or not a number, or `confidence` is out of range.
 
     Source:
@@ -205,24 +211,28 @@ def epsilon_lower_at(
 ) -> npt.NDArray[np.float64]:
     """Compute a certified lower limit on epsilon for each of several deltas.
 
-    With `clopper_pearson` all limits hold jointly, because they come from the same two limits on
-    rates. With another bound, each limit holds with probability `confidence`, but not jointly.
+    With the bound `clopper_pearson`, the limits at all deltas hold jointly with probability at
+    least `confidence`, because all come from the same two limits for probabilities of the event.
+    With another bound, each single limit holds with probability at least `confidence`. The limits
+    at several deltas then need not hold jointly.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side.
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'.
         delta: array of deltas of any shape, in [0, 1).
-        confidence: probability that a limit holds, strictly between 0 and 1.
-        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
+        confidence: probability that the limit holds at one delta, strictly between 0 and 1.
+        bound: function ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
 
     Returns:
-        One limit per delta, in the same shape.
+        One lower limit on epsilon per delta, in the shape of `delta`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range.
 
     Source:
-        Lokna et al. (2023), section 4: one pair of limits is valid for every delta.
+        Lokna et al. (2023), section 4: the same two Clopper-Pearson limits are valid for every
+        delta.
 
     Example:
         >>> epsilon_lower_at(Counts(900, 1000, 100, 1000), [0.0, 0.1]).round(3).tolist()
@@ -240,15 +250,18 @@ def epsilon_lower_at(
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on mu, if the mechanism is mu-GDP for some mu.
 
-    ``mu >= max(0, Phi^-1(p_low) - Phi^-1(q_high))``, because a mu-GDP mechanism has a type II error
-    of at least Phi(Phi^-1(1 - a) - mu) at type I error a.
+    The limit is ``max(0, Phi^-1(p_low) - Phi^-1(q_high))``. Here ``p_low`` is the Clopper-Pearson
+    lower limit for P(event | x), and ``q_high`` is the upper limit for P(event | x'). The reason
+    is: at type I error a, every test of a mu-GDP mechanism has a type II error of at least
+    Phi(Phi^-1(1 - a) - mu).
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side.
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on mu, finite and at least 0.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `confidence` is not a number.
@@ -266,19 +279,20 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Band(Record, word="Band"):
-    """Points that lie on or above the trade-off curve f, jointly at one confidence.
+    """Upper limits on the trade-off curve f of a mechanism, at several points jointly.
 
     f(a) is the smallest type II error of a test of "the input was x'" against "the input was x" at
     type I error a. If the draws show that a test has type I error at most a and type II error at
-    most b, then f(a) <= b. So this is an *upper* band on f and a lower band on the ROC curve: it
-    limits the privacy that the mechanism can promise. A lower band on f would be a guarantee of
-    privacy. No black-box audit can give it, because another event may give smaller errors.
+    most b, then f(a) <= b. The band consists of such points (a, b), which lie on or above f. So the
+    band is an *upper* limit on f: the mechanism cannot give more privacy than the band shows. A
+    lower limit on f would be a guarantee of privacy. A black-box audit cannot give a lower limit on
+    f, because another event may have smaller errors.
 
     Attributes:
-        type_one: upper limits on the type I error, one per threshold.
-        type_two: upper limits on the type II error at these type I errors.
-        confidence: probability that f lies below all points.
-        method: "clopper_pearson" or "dkw".
+        type_one: upper limits on the type I error of a test, one per threshold of the test.
+        type_two: upper limits on the type II error of the same tests.
+        confidence: probability that f lies on or below all points.
+        method: "clopper_pearson" (one exact limit per threshold) or "dkw" (one margin for all).
     """
 
     type_one: npt.NDArray[np.float64]
@@ -287,7 +301,7 @@ class Band(Record, word="Band"):
     method: str
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check them."""
+        """Check the arrays and make them read-only."""
         type_one, two = vector("type_one", self.type_one), vector("type_two", self.type_two)
         if type_one.shape != two.shape:
             raise invalid("type_two", f"of shape {type_one.shape} like type_one", two.shape)
@@ -299,14 +313,15 @@ class Band(Record, word="Band"):
         choice("method", self.method, METHODS)
 
     def at(self, type_one: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Evaluate the band: the least type II error shown at this type I error or a smaller one.
+        """Return upper limits on the least type II error f(a) at given type I errors a.
 
         Args:
             type_one: array of type I errors of any shape, from 0 to 1.
 
         Returns:
-            Upper limits on f at these errors, in the same shape. If the points show nothing better,
-            the limit is 1 - a, because f(a) <= 1 - a holds for every mechanism.
+            Upper limits on f(a), in the shape of `type_one`. Each limit is the least type II error
+            among the points of the band with a type I error of at most a. The limit is at most 1 -
+            a, because f(a) <= 1 - a holds for every mechanism.
 
         Raises:
             TypeError: if the errors are not numbers.
@@ -321,14 +336,14 @@ class Band(Record, word="Band"):
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Compute certified lower limits on the privacy profile, jointly for all epsilons.
 
-        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The points give a lower limit on
-        it.
+        The privacy profile is ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The method
+        computes this maximum over the points (a, b) of the band, with b instead of f(a).
 
         Args:
             epsilon: array of epsilons of any shape, at least 0.
 
         Returns:
-            One limit per epsilon, in [0, 1], in the same shape.
+            One lower limit on delta per epsilon, in [0, 1], in the shape of `epsilon`.
 
         Raises:
             TypeError: if the epsilons are not numbers.
@@ -341,13 +356,14 @@ class Band(Record, word="Band"):
         return deltas
 
     def epsilon(self, delta: float) -> float:
-        """Compute a certified lower limit on epsilon at a delta. All limits hold jointly.
+        """Compute a certified lower limit on epsilon at a delta, valid jointly for all deltas.
 
         Args:
-            delta: a number in [0, 1).
+            delta: delta of the limit, in [0, 1).
 
         Returns:
-            The limit, at least 0; infinite only if a point has type I error 0.
+            The lower limit, at least 0. It is infinite only if a point of the band has type I error
+            0.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -376,30 +392,38 @@ def tradeoff_band(
 ) -> Band:
     """Compute an upper band on the trade-off curve from counts above fixed thresholds.
 
-    At each threshold the type I error is q = P(score above | x') <= q_high, and the type II error
-    is 1 - p <= 1 - p_low. The curve f falls, so the point (q_high, 1 - p_low) lies on or above f.
-    Each side spends an error probability of (1 - confidence)/2. With "clopper_pearson" it is
-    divided over m thresholds, with limits at (1 - confidence)/(2m) each. With "dkw" the
-    Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 - confidence))/(2n)) is used.
+    The trade-off curve f maps a type I error to the smallest type II error of a test of "the input
+    was x'" against "the input was x". Consider the test "the score is above a threshold". Its type
+    I error is q = P(score above | x') <= q_high. Its type II error is 1 - p <= 1 - p_low, with
+    p = P(score above | x). The curve f decreases, so the point (q_high, 1 - p_low) lies on or above
+    f.
 
-    The pilot must fix the thresholds before the counted draws. "clopper_pearson" does not cover
-    thresholds, or a convex hull, chosen on the counted draws. ("dkw" covers all thresholds.)
+    The limits on x fail with a total probability of at most (1 - confidence)/2. The limits on x'
+    fail with a total probability of at most the same number. "clopper_pearson" divides this
+    probability among the m thresholds: each limit fails with probability at most (1 -
+    confidence)/(2m). "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 -
+    confidence))/(2n)) at all thresholds.
+
+    With "clopper_pearson", the thresholds must be fixed before the counted draws. The limits are
+    then not valid for other thresholds, or for a choice among thresholds that uses the counted
+    draws. The limits of "dkw" are valid for all thresholds.
 
     Args:
-        k: draws on x with a score above each threshold, for thresholds in increasing order.
-        n: draws on x.
-        k_prime: draws on x' with a score above each threshold.
-        n_prime: draws on x'.
+        k: number of draws on x with a score above each threshold, for thresholds in increasing
+            order.
+        n: number of draws on x.
+        k_prime: number of draws on x' with a score above each threshold, in the same order.
+        n_prime: number of draws on x'.
         confidence: probability that all points lie on or above f, strictly between 0 and 1.
-        method: "clopper_pearson" or "dkw".
+        method: "clopper_pearson" (one exact limit per threshold) or "dkw" (one margin for all).
 
     Returns:
-        The `Band`.
+        A `Band`: upper limits on f, one point per threshold.
 
     Raises:
-        TypeError: if the counts are not integers, or another argument is of the wrong kind.
-        ValueError: if a count is not from 0 to its number of draws, the counts increase with the
-            threshold, their shapes differ or a value is out of range.
+        TypeError: if the counts are not integers, or another argument has the wrong type.
+        ValueError: if a count is not from 0 to the number of draws, `k` or `k_prime` increases with
+            the threshold, their shapes differ, or another value is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1; Massart (1990), Annals of Probability 18, for the
@@ -445,7 +469,7 @@ def _mu_of_rates(p_low: float, q_high: float) -> float:
 
 
 def check_array(name: str, value: Any, low: float, high: float) -> Floats:
-    """Return numbers of any shape as float64, after a check that each is within a range.
+    """Check that all entries of an array are within a range, and return the array as float64.
 
     Raises:
         TypeError: if the entries are not numbers.

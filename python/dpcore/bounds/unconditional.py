@@ -1,23 +1,27 @@
-"""Inverted unconditional test: the sharpest bound for numbers of draws fixed in advance.
+"""The sharpest bound on epsilon for numbers of draws fixed in advance: an unconditional exact test.
 
-The test needs the largest probability of an event along a segment of Bernoulli rates. This module
-computes a proven upper bound on it, from binomial probabilities on a window of equal cells.
+The counts of n draws on x and n' draws on x' are binomial, with the probabilities p and q of an
+event on the two inputs. The test needs the largest probability of a set of counts along a line
+segment of pairs (p, q). This module computes a proven upper limit on this largest probability. It
+uses binomial probabilities on a window of equal cells (groups of consecutive counts).
 
 Let J and J' be independent, Binomial(n, p) and Binomial(n', q), and let (p, q) move along a
 segment, p = slope q + shift. The probability g(q) of any event of (J, J') is then a polynomial in
-q, so it extends to complex q. There its absolute value is at most
+q, so it extends to complex q. For complex q, the absolute value of g(q) is at most
 
     (|p| + |1 - p|)^n (|q| + |1 - q|)^n',
 
-because sum_j C(n, j) |p|^j |1-p|^(n-j) is the first factor, and likewise for J'. Consider the
-ellipse with foci at the ends of the segment and with semi-axes whose sum is rho (in half-lengths of
-the segment). A function bounded by M on this ellipse lies within 4 M rho^(1-N)/(rho - 1) of its
-interpolant in N Chebyshev points (Trefethen, 2013, theorem 8.2). The bound is twice the sum of the
-omitted Chebyshev coefficients, each of which is at most 2 M rho^-k. For the points used here, the
-zeros of T_N, the coefficients alias in the same way. The maximum of the interpolant is found on a
-grid with the lemma of M. Riesz: near its maximum, a trigonometric polynomial of degree d falls no
-faster than cos(d theta). So a grid of G Chebyshev angles misses the range by a factor of at most
-1/cos(pi d / 2G). The result is therefore a bound between the sampled points too.
+because the first factor equals sum_j C(n, j) |p|^j |1-p|^(n-j), and the second factor is a similar
+sum over J'. Consider the ellipse with foci at the ends of the segment and with semi-axes whose sum
+is rho (in half-lengths of the segment). A function bounded by M on this ellipse lies within 4 M
+rho^(1-N)/(rho - 1) of its interpolant in N Chebyshev points (Trefethen, 2013, theorem 8.2). This
+error limit is twice the sum of the omitted Chebyshev coefficients, and the coefficient of order k
+is at most 2 M rho^-k. The theorem uses other Chebyshev points. For the points of this module (the
+zeros of T_N), the coefficients alias in the same way. The maximum of the interpolant is bounded by
+a grid and the lemma of M. Riesz. The lemma states: near its maximum, a trigonometric polynomial of
+degree d does not fall faster than cos(d theta). So the true range of values exceeds the range on G
+Chebyshev angles by a factor of at most 1/cos(pi d / 2G). The result is therefore an upper limit
+between the points of the grid too.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ _PROBABILITY_ROUNDING = 1e-13
 _CutFunction = Callable[[Floats], Floats]
 
 _RECTANGLE_SHARE = 1e-3
-"""Share of the error probability that is spent on the rectangle of (p, q)."""
+"""Share of 1 - confidence that is used for the confidence rectangle of (p, q)."""
 _WINDOW_TAIL = 1e-7
 _SUPREMUM_BUDGET = 1e-5
 _MIN_NORMAL_SCORE = 0.5
@@ -54,11 +58,11 @@ _FIRST_LABEL = -50.0
 _BOUNDARY_SECTIONS = 6
 _ROOT_TOLERANCE = 1e-4
 _MAX_DRAWS = 2**40
-"""Largest number of draws. Beyond it, doubles do not distinguish rates close to 1."""
+"""Largest number of draws. Beyond it, float64 does not distinguish probabilities close to 1."""
 
 
 class Cells(NamedTuple):
-    """Cells of `width` outcomes that begin at `first`, and their log masses at a reference rate."""
+    """Groups (cells) of consecutive binomial counts, with their log probabilities at one rate."""
 
     trials: int
     first: int
@@ -67,21 +71,23 @@ class Cells(NamedTuple):
     offset: Floats
     log_odds: float
     error: float
-    """Relative error of a mass."""
+    """Relative error of the probability of a cell."""
 
 
 def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
-    """Return a window that Binomial(n, p) leaves with probability <= 2 `tail`, p in [low, high].
+    """Return a window of counts: Binomial(n, p) is outside with probability at most 2 `tail`.
 
-    The window follows from Bernstein's inequality. Cells are single outcomes unless the
-    distribution is wide. Then a cell is 1/512 of a standard deviation, and its mass is computed at
-    its middle. The relative error is (width/deviation)^2 (z^2 + 1)/24 at z standard deviations.
+    The window is valid for every p in [`low`, `high`], by Bernstein's inequality. It is divided
+    into cells (groups of consecutive counts). If the standard deviation is small, each cell has one
+    count. Otherwise the width of a cell is 1/512 of a standard deviation, and its probability is
+    computed from its middle. At z standard deviations, the relative error is then
+    (width/deviation)^2 (z^2 + 1)/24.
 
     Args:
-        n: trials.
-        low: smallest rate.
-        high: largest rate.
-        tail: probability of each tail outside the window.
+        n: number of trials of the binomial distribution.
+        low: smallest success probability p.
+        high: largest success probability p.
+        tail: largest probability of each of the two tails outside the window.
 
     Returns:
         The cells.
@@ -114,7 +120,7 @@ def _window_reach(n: int, rate: float, t: float) -> float:
 
 
 def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
-    """Compute the log binomial probability up to a constant, for counts above 1e5."""
+    """Compute log binomial probabilities of x, up to an additive constant, for large counts."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
     deviance = x * np.log1p(d / mean) + y * np.log1p(-d / rest)
@@ -122,10 +128,10 @@ def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
 
 
 def cell_masses(window: Cells, rates: Floats) -> Floats:
-    """Compute the cells' masses at every rate, shape `(rates, cells)`; each row sums to 1.
+    """Compute the probability of each cell for each success probability, shape `(rates, cells)`.
 
-    The masses are divided by the sum over the window. So a mass is too large by the share of the
-    omitted tails, and never too small.
+    The probabilities are divided by their sum over the window, so each row sums to 1. So a
+    probability is too large by the share of the omitted tails, and is never too small.
     """
     with np.errstate(divide="ignore"):
         log_odds = np.log(rates) - np.log1p(-rates)
@@ -147,20 +153,22 @@ def supremum_bound(
     budget: float,
     relative: float,
 ) -> float:
-    """Compute an upper bound on a probability over all q in [low, high].
+    """Compute an upper limit on the probability of an event for all q in [`low`, `high`].
 
     Args:
-        probability: function that maps interior points q to the probability of one event. The error
-            of each value is at most `budget` plus `relative` times the value.
+        probability: function that maps points q inside the segment to the probability of one event,
+            which is a set of two binomial counts. The error of a value is at most `budget` plus
+            `relative` times the value.
         low: lower end of the segment.
         high: upper end of the segment. It may equal `low`.
-        line: (slope, shift) of p = slope q + shift.
+        line: (slope, shift). The first count has the success probability p = slope q + shift, and
+            the second count has the success probability q.
         trials: the numbers of trials (n, n').
         budget: absolute error that the interpolation may add, above 0.
         relative: relative error of `probability`.
 
     Returns:
-        A number that is at least the probability everywhere in the segment.
+        The upper limit, which holds at every q in the segment.
     """
     nodes, error = _choose_degree(low, high, line, trials, budget)
     if error > budget:
@@ -183,7 +191,7 @@ def supremum_bound(
 def _choose_degree(
     low: float, high: float, line: tuple[float, float], trials: tuple[int, int], budget: float
 ) -> tuple[int, float]:
-    """Choose the number of Chebyshev points that keeps the error within budget; return both."""
+    """Return the number of Chebyshev points for an error within `budget`, and the error."""
     slope, shift = line
     half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
     wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
@@ -199,10 +207,10 @@ def _choose_degree(
 
 
 def _largest_excess(centre: float, wide: Floats, tall: Floats) -> Floats:
-    """Compute the largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around the ellipse.
+    """Compute an upper limit on |z| + |1 - z| - 1 in an ellipse, from the box around the ellipse.
 
-    The sum is convex in the real part and grows with the imaginary part, so it is largest at a
-    corner.
+    The value is convex in the real part of z and increases with the size of the imaginary part. So
+    its maximum over the box is at a corner.
     """
     return np.maximum(_corner_excess(centre - wide, tall), _corner_excess(centre + wide, tall))
 
@@ -218,7 +226,7 @@ def _corner_excess(real: Floats, imaginary: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
-    """Return the Chebyshev points of the first kind, and the matrix from values there to a grid."""
+    """Return Chebyshev points, and the matrix that maps values there to values on a fine grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
     finer = np.arange(_FINER_GRID_FACTOR * nodes + 1) * (math.pi / (_FINER_GRID_FACTOR * nodes))
@@ -235,35 +243,45 @@ def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
-    Audits use it with ``bound="exact"``.
+    An audit uses this bound if ``bound="exact"``.
 
-    The pairs of counts are put into a fixed order, by the size of the epsilon that they support.
-    The p-value of the claim ``p <= e^epsilon q + delta`` is
+    Let p and q be the probabilities of an event on two neighbouring inputs x and x'. All pairs of
+    counts (j of n draws on x, j' of n' draws on x') are put into a fixed order. Pairs that support
+    a larger epsilon are higher in this order. The p-value of the claim ``p <= e^epsilon q + delta``
+    is
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 
-    where C is a rectangle that contains (p, q) with probability 1 - gamma. The limit is the largest
-    epsilon with a p-value of at most 1 - confidence. It is valid under the conditions of
-    `clopper_pearson`: independent draws, and the numbers of draws, the event and the order of the
-    sides fixed in advance. It is sharper, because it spends the whole error probability once, while
-    two limits divide it.
+    The event "as far up the order as observed" contains all pairs of counts that are at least as
+    high in the order as the observed pair. C is a random rectangle that contains (p, q) with
+    probability at least 1 - gamma, and gamma is (1 - confidence)/1000. The limit is the largest
+    epsilon with a p-value of at most 1 - confidence. It is sharper than the limit of
+    `clopper_pearson`, because the test uses the whole error probability 1 - confidence once. The
+    two limits of `clopper_pearson` divide this error probability. The bound is valid under three
+    conditions:
 
-    Proof that the limit is valid: (p, q) is outside C with probability at most gamma. If (p, q) is
-    in C, the true pair takes part in the maximum. Consider the tail of a fixed order from the
-    observed counts on. The probability that this tail has probability at most a is at most a. A
-    larger epsilon allows more pairs (p, q), while the order and the rectangle do not change, so the
-    p-value cannot fall. The order is monotone: more hits on the first side, or fewer on the second
-    side, are never earlier in the order. So the maximum lies on ``p = min(e^epsilon q + delta,
-    p_high)``, where a claimed probability above 1 is capped. On that segment the maximum is bounded
-    from above (`supremum_bound`), not sampled. Windows, rounding and cells only increase the
-    computed probability.
+    - The draws are independent.
+    - The numbers of draws were fixed in advance.
+    - The event, and the roles of x and x', were fixed before the counted draws.
 
-    Beyond 2**40 draws, the result is equal to `clopper_pearson`. The choice between the two bounds
-    depends only on the numbers of draws.
+    Proof that the limit is valid: the true pair (p, q) is outside C with probability at most gamma.
+    If the true pair is in C, the maximum is at least its probability of "as far up the order as
+    observed". This probability is a p-value: it is at most a with probability at most a. A larger
+    epsilon allows more pairs (p, q), while the order and C do not change. So the p-value does not
+    decrease in epsilon.
+
+    Computation of the maximum: the order is monotone. With more events on x, or fewer on x', a pair
+    of counts is never lower in the order. So the maximum lies on the segment
+    ``p = min(e^epsilon q + delta, p_high)``, where p_high is the largest p in C. The code computes
+    an upper limit on the maximum over this segment (not a maximum over samples). Approximations and
+    rounding only increase the computed probability.
+
+    If n or n' is above 2**40, the function returns the result of `clopper_pearson`. The choice
+    between the two bounds depends only on n and n'.
 
     Args:
-        counts: k of n on the side of the numerator, k' of n' on the other side; n and n' may
-            differ.
+        counts: number k of the n draws on x in which the event happened, and number k' of the n'
+            draws on x'. The numbers n and n' may differ.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
@@ -299,15 +317,16 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
 
 
 def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:
-    """Find the boundary of all counts at least as high in the order as the observed counts.
+    """Return the boundary of the counts at least as high in the order as the observed counts.
 
-    The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, where low and
-    high are Wilson's limits at the normal score s. The label rises in j and falls in j'. Let s = z
-    sqrt(1 + r)/(1 + sqrt(r)), where r is the ratio of the variances. Then the boundary at label t,
-    as a function of j', has the shape of the standard deviation of J - e^t J'. The test then
-    rejects with nearly the same probability at every q, which gives it its power. s may depend on t
-    because it grows with t. Solved for j, the condition is j >= n P + s sqrt(n P (1 - P)) with
-    P = delta + e^t high(j'). It is impossible for P > n/(n + s^2) = low(n).
+    The place of a pair of counts (j, j') in the order is given by its label: the largest t with
+    ``low(j) >= delta + e^t high(j')``. Here low and high are Wilson's confidence limits at the
+    normal score s. The label increases in j and decreases in j'. Let s = z sqrt(1 + r)/(1 +
+    sqrt(r)), where r is the ratio of the variances. Then the boundary at label t, as a function of
+    j', has the shape of the standard deviation of J - e^t J'. So the test rejects with nearly the
+    same probability at every q, and this makes the test powerful. The score s may depend on t
+    because s grows with t. Solved for j, the condition is j >= n P + s sqrt(n P (1 - P)) with
+    P = delta + e^t high(j'). For P > n/(n + s^2) = low(n), no j satisfies the condition.
     """
     from scipy.special import ndtri
 
@@ -340,7 +359,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
 def _make_test(
     counts: Counts, delta: float, alpha: float, cut: _CutFunction
 ) -> Callable[[float], float]:
-    """Make the function epsilon -> score of p-value minus score of alpha; <= 0 certifies it."""
+    """Return a function of epsilon: Phi^-1(p-value) - Phi^-1(alpha). At most 0 means certified."""
     from scipy.special import ndtri
 
     gamma = _RECTANGLE_SHARE * alpha
@@ -377,14 +396,14 @@ def _make_test(
 
 
 def _cut_indices(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
-    """Find, for every cell of J', the first cell of J with counts as high as the observed ones."""
+    """Find, for every cell of J', the first cell of J that reaches the boundary `cut`."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
     return np.clip(cell, 0, side.offset.size).astype(np.int64)
 
 
 def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.int64]) -> Floats:
-    """Compute P(J >= cut(J')) at every rate."""
+    """Compute P(J >= cut(J')) for every row of probabilities."""
     upper = np.zeros((mass.shape[0], mass.shape[1] + 1))
     upper[:, :-1] = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
     tail: Floats = np.einsum("ij,ij->i", mass_prime, upper[:, index])
@@ -392,7 +411,7 @@ def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.in
 
 
 def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
-    """Compute a first guess of the limit, and its standard error, by the normal approximation."""
+    """Compute a normal approximation of the lower limit, and its standard error."""
     from scipy.special import ndtri
 
     p = (counts.k + 0.5) / (counts.n + 1.0)
@@ -404,7 +423,7 @@ def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, flo
 
 
 def _find_largest(test: Callable[[float], float], guess: float, scale: float) -> float:
-    """Find a lower limit on the largest epsilon that the test certifies; 0 if there is none."""
+    """Find the largest epsilon that the test certifies, rounded down, or 0."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
     x, step = guess, scale
     for _ in range(200):
@@ -427,7 +446,7 @@ def _find_largest(test: Callable[[float], float], guess: float, scale: float) ->
 
 
 def _secant_between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
-    """Return the secant's point, moved away from the ends so that both ends move."""
+    """Return the next point of a secant search, at some distance from both ends of the interval."""
     span = high[0] - low[0]
     point = low[0] - low[1] * span / (high[1] - low[1])
     margin = min(span / 4.0, max(tolerance / 2.0, 0.02 * span))

@@ -1,8 +1,9 @@
-"""Calibration of noise to (epsilon, delta), and the true loss of a given noise.
+"""Calibration of noise for (epsilon, delta)-DP, and the true epsilon of a given noise.
 
-The noises are meant for audits and experiments, not for releasing data. Floats with added noise
-reveal the input in their last bits (Mironov 2012), and the random generators here are not
-cryptographic.
+Use these noises for audits and experiments, not for releasing data. There are two reasons:
+
+- The last bits of a float with added noise reveal the input (Mironov 2012).
+- The random generators of this package are not cryptographic.
 """
 
 from .gaussian import (
@@ -25,5 +26,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the package; imported names are not listed but can be imported."""
+    """Return the public names of the package, without the other imported names."""
     return [*__all__]

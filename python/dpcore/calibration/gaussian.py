@@ -1,4 +1,4 @@
-"""Gaussian noise for (epsilon, delta), by the classical formula with a check or analytically."""
+"""Gaussian noise for (epsilon, delta)-DP, by the classical formula or the exact profile."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ FORMULAS = ("classical", "analytic")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibratedGaussian(Record, word="GaussianNoise"):
-    """Gaussian noise calibrated to (epsilon, delta), with its true delta.
+    """Mechanism that adds Gaussian noise calibrated to (epsilon, delta), with its true delta.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`. It is a
-    mechanism with a claim, so it can be passed to `dpcore.audit` directly.
+    Use this mechanism for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons). The mechanism declares its claim, so you can pass it to `dpcore.audit` without a
+    claim.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         epsilon: declared epsilon.
         delta: declared delta.
         sensitivity: largest L2 distance of two neighbours, in the units of the input.
-        true_delta: smallest delta that holds at this epsilon, at most `delta`.
-        formula: "classical" or "analytic".
-        note: note on the choice of the formula. Empty if there is no note.
+        true_delta: smallest delta for which this noise is (epsilon, delta)-DP. It is at most
+            `delta`.
+        formula: formula that gave sigma, "classical" or "analytic".
+        note: remark on the formula, or an empty string.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number is out of range or `formula` is not one of the two names.
 
     Example:
@@ -73,7 +75,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
     @property
     def mechanism(self) -> Gaussian:
-        """Native mechanism that adds this noise."""
+        """The `dpcore.Gaussian` mechanism that adds this noise."""
         return Gaussian(self.sigma)
 
     @property
@@ -82,13 +84,13 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         return self.epsilon
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Return two neighbours at the largest distance: zeros, and `sensitivity` in one entry."""
+        """Return two inputs at L2 distance `sensitivity`, which differ in one entry."""
         x_prime = np.zeros(dimension(dim))
         x_prime[0] = self.sensitivity
         return Pair(np.zeros(dim), x_prime)
 
     def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw outputs on `x`, as `mechanism` does.
+        """Draw outputs: the input `x` plus Gaussian noise.
 
         Args:
             x: the input, one dimension, shape `(dim,)`.
@@ -101,7 +103,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         return self.mechanism(x, size, rng)
 
     def __str__(self) -> str:
-        """Return the noise on one line, with the note."""
+        """Return sigma, the claim and the note on one line."""
         line = (
             f"sigma {self.sigma:.6g} for epsilon {self.epsilon:g}, delta {self.delta:g} at L2 "
             f"sensitivity {self.sensitivity:g} ({self.formula})"
@@ -111,20 +113,21 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
 @suggest_arguments
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """Compute the smallest delta of Gaussian noise at an epsilon: its privacy profile.
+    """Compute the smallest delta for which Gaussian noise is (epsilon, delta)-DP.
 
+    The delta is
     ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, where D
-    is the sensitivity. It is evaluated in logarithms, with a relative error of 1e-12 down to
-    1e-300.
+    is the sensitivity. The function computes it in logarithms. The relative error is at most 1e-12
+    if delta is at least 1e-300.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         epsilon: epsilon, at least 0.
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0; or
-            a result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
-        Delta in [0, 1]. It is 0.0 below the range of float64.
+        The smallest delta, in [0, 1]. It is 0.0 if the true value is too small for a float64.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -144,17 +147,17 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
 
 @suggest_arguments
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
-    """Compute the smallest epsilon of Gaussian noise at a delta: the inverse of `gaussian_delta`.
+    """Compute the smallest epsilon for which Gaussian noise is (epsilon, delta)-DP.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         delta: delta, in [0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
-        Epsilon, at least 0, with a relative error of 1e-12. It is inf at delta 0 and above the
-        range of float64.
+        The smallest epsilon, at least 0, with a relative error of at most 1e-12. It is inf at delta
+        0, or if the true value is too large for a float64.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -176,27 +179,29 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
-    """Calibrate Gaussian noise by the textbook formula, with a check of its true delta.
+    """Calibrate Gaussian noise with the textbook formula, and check its true delta.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
-    ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The theorem holds
-    for epsilon below 1. For larger epsilon, the noise is accepted only if its true delta does not
-    exceed the declared delta, and a note states this.
+    The formula is ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The
+    theorem for this formula holds for epsilon below 1. For a larger epsilon, the function computes
+    the true delta of the noise. If the true delta is above `delta`, the function raises a
+    ValueError. Otherwise the result has a note that the theorem does not cover this epsilon.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
         delta: target delta, in (0, 1).
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0; or
-            a result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The noise, with its true delta.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if an argument is out of range, or the true delta exceeds the declared one. The
-            message shows the true delta.
+        ValueError: if an argument is out of range, or the true delta of the noise is above `delta`.
+            The message shows the true delta.
 
     Source:
         Dwork and Roth (2014), theorem A.1. For the true delta: Balle and Wang (2018), theorem 8.
@@ -235,18 +240,20 @@ def gaussian_classical(
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
-    """Calibrate the smallest Gaussian noise for (epsilon, delta), at any epsilon.
+    """Calibrate the smallest Gaussian noise that is (epsilon, delta)-DP.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
-    sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` with a relative error of
-    1e-12. Then sigma is rounded up until the computed delta does not exceed the declared delta.
+    The function solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` for sigma, with a
+    relative error of 1e-12. Then it rounds sigma up until the computed delta is at most `delta`.
+    Every epsilon is allowed, also above 1.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
         delta: target delta, in (0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The noise, with its true delta.
@@ -256,8 +263,8 @@ def gaussian_analytic(
         ValueError: if an argument is out of range.
 
     Source:
-        Balle and Wang (2018), theorem 8 and algorithm 1. A bracketing root search replaces their
-        two cases.
+        Balle and Wang (2018), theorem 8 and algorithm 1. A bracketing root search replaces the two
+        cases of the algorithm.
 
     Example:
         >>> round(gaussian_analytic(10.0, 1e-5, 1.0).sigma, 6)

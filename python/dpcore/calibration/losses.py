@@ -1,7 +1,8 @@
-"""True epsilon of the noise of a mechanism on a domain, independent of its claim.
+"""True epsilon of the noise of a mechanism, independent of the epsilon that it claims.
 
-It depends on the largest distance of two neighbours after the clip of the mechanism, at the step
-that adds the noise.
+A domain is a set of allowed inputs. The true epsilon depends on the largest distance of two
+neighbours in the domain, after the mechanism has clipped its input. The noise is added after the
+clip.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, HistogramCounts)
 _DISTANCE_NORMS: Final = ("l1", "l2", "entries")
 
 _EPSILON_PRECISION: Final = 1e-12
-"""Relative width of the final interval that contains an epsilon."""
+"""Relative width of the interval that contains the result of a search for an epsilon."""
 _SHOWN_DELTA: Final = 1e-5
-"""Delta at which text output shows a Gaussian profile."""
+"""Delta at which text output shows the epsilon of Gaussian noise."""
 
 
 def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, Pair]:
-    """Return the largest distance of two clipped neighbours of a domain, with such a pair.
+    """Return the largest distance of two neighbours in a domain after a clip, and such a pair.
 
     Args:
         domain: a domain of `dpcore.sensitivity`.
         norm: norm of the distance, "l1" or "l2".
-        clip: clip that the mechanism applies to its input first, or None.
+        clip: clip that the mechanism applies to its input before the noise, or None.
 
     Returns:
-        The distance, and a pair of inputs before the clip.
+        The distance after the clip, and the two inputs before the clip.
 
     Raises:
         TypeError: if the domain is not one of `dpcore.sensitivity`.
-        ValueError: if there is no closed form after the clip.
+        ValueError: if dpcore has no closed form for the largest distance after the clip.
     """
     _check_domain(domain)
     if clip is None or (type(domain) is not HistogramCounts and _is_inside(domain, clip)):
@@ -78,12 +79,12 @@ def _check_domain(domain: Any) -> Any:
 
 
 def _is_inside(domain: Any, clip: ClipStep) -> bool:
-    """Return True if the clip leaves all members unchanged."""
+    """Return True if the clip does not change any input in the domain."""
     return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _CLIP_TOLERANCE)
 
 
 def _farthest_norm(domain: Any, norm: Norm) -> float:
-    """Compute the largest norm of a member."""
+    """Compute the largest norm of an input in the domain."""
     if isinstance(domain, (Simplex, OneHot)):
         return 1.0
     if isinstance(domain, MinMaxRows):
@@ -99,20 +100,23 @@ def _farthest_norm(domain: Any, norm: Norm) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RealEpsilon(Record, word="RealEpsilon"):
-    """True privacy loss of a noise on a domain, with the worst pair of inputs.
+    """True epsilon of the noise of a mechanism on a domain, with the worst pair of inputs.
 
     Args:
         mechanism: mechanism that adds the noise.
-        domain: domain of its inputs, which also defines the neighbours.
-        value: smallest pure epsilon that holds. It is inf if no finite epsilon holds or is known.
-        pair: worst pair of neighbours.
-        distance: distance of the inputs of the pair, after the clip of the mechanism.
-        norm: norm of this distance: "l1", "l2", or "entries" (the number of different entries).
+        domain: set of allowed inputs, which also defines the neighbours.
+        value: smallest epsilon for which the mechanism is epsilon-DP (delta = 0). It is inf if the
+            mechanism is not epsilon-DP for any finite epsilon, or if dpcore does not know a finite
+            epsilon.
+        pair: two neighbours at the largest distance.
+        distance: distance of the two inputs in `pair`, after the mechanism has clipped them.
+        norm: norm of `distance`: "l1", "l2", or "entries" (the number of entries that differ).
         reason: derivation of the value, on one line.
-        mu: distance over sigma for Gaussian noise, which determines its profile. Otherwise None.
+        mu: for Gaussian noise, `distance` divided by sigma. It determines the privacy profile
+            delta(epsilon). None for other noise.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number is negative or NaN, or `norm` is not one of the three names.
 
     Example:
@@ -144,23 +148,25 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
     @property
     def claim(self) -> float | None:
-        """Epsilon that the mechanism claims, or None."""
+        """Epsilon that the mechanism claims, or None if it makes no claim."""
         claim = mechanism_attribute(self.mechanism, "claim")
         return None if claim is None else float(claim)
 
     def delta(self, epsilon: float) -> float:
-        """Compute the smallest delta that holds at an epsilon.
+        """Compute the smallest delta for which the mechanism is (epsilon, delta)-DP.
 
         Args:
             epsilon: epsilon, at least 0.
 
         Returns:
-            For Gaussian noise, the profile (Balle and Wang, 2018, theorem 8). For `L2Laplace`, an
-            integral over the length of the noise. The result is 0.0 from the pure epsilon on.
+            The smallest delta. For Gaussian noise, the formula is theorem 8 of Balle and Wang
+            (2018). For `L2Laplace`, the result is an integral over the length of the noise vector.
+            If `epsilon` is at least the attribute `value`, the result is 0.0.
 
         Raises:
             TypeError: if `epsilon` is not a number.
-            ValueError: if `epsilon` is negative, or below the pure epsilon of another noise.
+            ValueError: if `epsilon` is negative, or if it is below the attribute `value` and the
+                noise is neither Gaussian nor `L2Laplace`.
         """
         epsilon = real("epsilon", epsilon, low=0.0)
         if self.mu is not None:
@@ -173,18 +179,19 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return 0.0
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """Compute the smallest epsilon that holds at a delta.
+        """Compute the smallest epsilon for which the mechanism is (epsilon, delta)-DP.
 
         Args:
             delta: delta, in [0, 1).
 
         Returns:
-            The pure epsilon at delta 0. For Gaussian noise and `L2Laplace`, the smallest epsilon
-            with a delta of at most `delta`.
+            The smallest epsilon. At delta 0, it is the attribute `value`. Only Gaussian noise and
+            `L2Laplace` have a result at delta > 0.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if `delta` is out of range, or above 0 for another noise.
+            ValueError: if `delta` is out of range, or if it is above 0 and the noise is neither
+                Gaussian nor `L2Laplace`.
         """
         delta = delta_level(delta)
         if delta == 0.0:
@@ -202,7 +209,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return high
 
     def __str__(self) -> str:
-        """Return the true epsilon, the claim, and the reason, on one line."""
+        """Return the true epsilon, the claimed epsilon and the derivation, on one line."""
         level = f"epsilon {self.value:.6g}"
         if self.mu is not None:
             level = f"epsilon {self.epsilon(_SHOWN_DELTA):.6g} at delta {_SHOWN_DELTA:g}"
@@ -212,28 +219,35 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
 @suggest_arguments
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
-    """Compute the smallest epsilon that the noise of a mechanism gives, independent of its claim.
+    """Compute the true epsilon of the noise of a mechanism, independent of the claimed epsilon.
 
-    For Laplace noise in every entry, it is the L1 distance over the scale. For `L2Laplace`, it is
-    the L2 distance over the scale. For Gaussian noise, the result is a profile of epsilon and
-    delta. The value is inf if some output is possible on one side only. Distances are taken after
-    the mechanism's own clip. The result holds for real numbers and ignores floating-point rounding
-    (see `dpcore.audit`).
+    Let D be the largest distance of two neighbours in the domain, after the mechanism has clipped
+    its input. The true epsilon depends on the noise:
+
+    - Laplace noise in every entry: epsilon is D in L1, divided by the scale.
+    - `L2Laplace`: epsilon is D in L2, divided by the scale.
+      - `RandomisedResponse`: epsilon is the loss of one entry, times the largest number of entries
+      in which neighbours differ.
+    - Gaussian noise: the mechanism is not epsilon-DP at delta 0. The result gives the smallest
+      epsilon for each delta > 0.
+
+    The value is inf if some output is possible on only one of two neighbours. The result holds for
+    real numbers and ignores the rounding of floats (`dpcore.audit` describes this limit).
 
     Args:
-        mechanism: a native noise, a published system, `L2Laplace`, `CalibratedGaussian` or
-            `RandomisedResponse`.
-        domain: a domain of `dpcore.sensitivity`. Any two members are neighbours. In
-            `HistogramCounts`, neighbours differ in one record. For example, `Ball("l1", 0.5, dim)`
-            contains inputs within L1 distance 1 of each other.
+        mechanism: a noise of `dpcore.mechanisms`, a system of `dpcore.published`, or an
+            `L2Laplace`, `CalibratedGaussian` or `RandomisedResponse`.
+        domain: set of allowed inputs, a domain of `dpcore.sensitivity`. Any two inputs in the
+            domain are neighbours. (In `HistogramCounts`, neighbours differ in one record.) For
+            example, any two inputs in `Ball("l1", 0.5, dim)` have an L1 distance of at most 1.
 
     Returns:
-        The epsilon, or the profile, with the worst pair.
+        The true epsilon, or for Gaussian noise its privacy profile, with the worst pair of inputs.
 
     Raises:
-        TypeError: if the mechanism or the domain is not one of these.
-        ValueError: if the clipped domain has no closed form, or entries are not values of a
-            randomised response.
+        TypeError: if the mechanism or the domain is not one of those listed above.
+        ValueError: if dpcore has no closed form for D, or if inputs of the domain contain entries
+            that are not values of the `RandomisedResponse`.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. Balle and Wang (2018), theorem 8. For ADePT: Habernal
@@ -279,7 +293,7 @@ def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
 
 
 def _count_unequal(domain: Any, pair: Pair) -> int:
-    """Return the largest number of entries in which two neighbours differ."""
+    """Return the largest number of entries in which two neighbours of the domain differ."""
     if type(domain) in (OneHot, HistogramCounts):
         return int((pair.x != pair.x_prime).sum())
     return int(domain.dim)
@@ -299,24 +313,27 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
 
 @suggest_arguments
 def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, float]:
-    """Compute the expected squared error of a vector under each noise that satisfies a claim.
+    """Compute the expected squared error of three noises that are calibrated to the same claim.
 
-    With scale b and dim entries, it is 2 dim b^2 for Laplace noise and dim (dim + 1) b^2 for
-    `L2Laplace`. For Gaussian noise it is dim sigma^2.
+    The error is the expected squared L2 norm of the noise vector. For vectors of dim entries and a
+    noise of scale b, it is 2 dim b^2 for Laplace noise and dim (dim + 1) b^2 for `L2Laplace`. For
+    Gaussian noise, it is dim sigma^2.
 
     Args:
-        domain: domain of the vectors, one of `dpcore.sensitivity`. Any two members are neighbours.
+        domain: set of allowed vectors, a domain of `dpcore.sensitivity`. Any two vectors in the
+            domain are neighbours.
         epsilon: claimed epsilon, in (0, 1e300].
-        delta: claimed delta, in [0, 1). At 0, Gaussian noise is left out. The errors of the other
-            two do not depend on delta, because they give pure epsilon.
+        delta: claimed delta, in [0, 1). At 0, the result has no entry for Gaussian noise. The
+            errors of the two Laplace noises do not depend on delta, because these noises are
+            epsilon-DP.
 
     Returns:
-        A dictionary of errors with the keys "laplace", "l2_laplace" and "gaussian", in squared
-        units of the entries.
+        A dictionary with the keys "laplace", "l2_laplace" and "gaussian". The values are the
+        errors, in squared units of the entries.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or the domain has a single member.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is out of range, or the domain contains only one vector.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.

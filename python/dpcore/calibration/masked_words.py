@@ -1,7 +1,8 @@
-"""Privacy loss under random masking of words, and counterexamples to claims about it.
+"""Epsilon of mechanisms that mask random words of a text, and counterexamples to published claims.
 
-The counterexamples are small mechanisms, each with a sound counterpart. They have few outputs, so
-their laws and losses are short sums that a reader can check.
+The counterexamples are mechanisms whose privacy loss is larger than a published bound. Each
+counterexample has a counterpart for which the bound holds. The mechanisms have few outputs, so a
+reader can check their output probabilities and losses by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..suggestions import suggest_arguments
 from .pure import Entries, make_generator
 
 Masks = Literal["bernoulli", "exact"]
-"""Ways to mask words: each word by its own coin, or a fixed share of the words of a text."""
+"""Ways to mask words: each word independently, or a fixed share of the words of a text."""
 
 _MAX_EXPONENT: Final = 700.0
 """Largest exponent for which e^epsilon is in the range of float64."""
@@ -35,10 +36,10 @@ MASK = "_"
 """Word that replaces a masked word."""
 
 _MAX_WORDS: Final = 12
-"""Largest number of words of a text. The law is a sum over all 2^n choices of masks."""
+"""Largest number of words in a text. The code sums over all 2^n choices of masked words."""
 
 Answer = Callable[[tuple[str, ...], float], Sequence[float]]
-"""Law of an answer to partly masked words: (words, epsilon) -> probabilities."""
+"""Function (words, epsilon) -> probabilities of all answers to partly masked words."""
 
 
 @suggest_arguments
@@ -50,46 +51,54 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """Return the epsilon of a mechanism whose input words are masked with probability mu each.
+    """Return the epsilon of a mechanism after each input word is masked with probability `mu`.
 
-    The result is ``ln((1 - mu) e^epsilon + mu)``. It holds under three conditions. If one of them
-    fails, the result is wrong: `COUNTEREXAMPLES` has an example for each.
+    The result is ``ln((1 - mu) e^epsilon + mu)``. It is right if three conditions hold:
 
-    Let x and x' differ in one word, and fix the masks of all other words. Let P1 and Q1 be the laws
-    of the output on x and x' if this word is kept, and P0 the law if it is masked. Let
-    ``m = min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If P1 is at most
-    ``e^epsilon m``, then::
+    - The two texts differ in one word.
+    - A text with one more masked word is a neighbour too, in the epsilon of the mechanism.
+    - The words are masked independently of each other.
+
+    If one of the conditions fails, the result can be too small. `COUNTEREXAMPLES` contains an
+    example for each condition.
+
+    Proof: let x and x' differ in one word, and fix the masks of all other words. Let P1 and Q1 be
+    the distributions of the output on x and on x' if this word is not masked. Let P0 be the
+    distribution of the output if this word is masked. Let ``m = min(Q1, P0)`` and
+    ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If ``P1 <= e^epsilon m``, then::
 
         (1 - mu) P1 + mu P0 <= c m + mu (P0 - m) <= c (m + mu (P0 - m)) <= c ((1 - mu) Q1 + mu P0)
 
-    The inequality remains true after averaging over the other masks. It needs three conditions.
-    First, ``P1 <= e^epsilon Q1``: the texts differ in *one word*. Second, ``P1 <= e^epsilon P0``:
-    the *masked text is a neighbour* too. Third, the masks of the other words do not depend on the
-    mask of this word: the masks are *independent* (Bernoulli).
+    The inequality remains true after averaging over the other masks. The proof uses the conditions
+    as follows. ``P1 <= e^epsilon Q1`` holds because the texts differ in one word.
+    ``P1 <= e^epsilon P0`` holds because the masked text is a neighbour. The average is correct
+    because the masks of the other words do not depend on the mask of this word.
 
     Args:
         epsilon: epsilon of the mechanism without masks, in (0, 1e300], for texts that differ in one
             word.
         mu: probability that a word is masked, in [0, 1).
-        masks: "bernoulli": each word is masked independently of all others. "exact", a fixed number
-            of masked words, is refused, because a masked word then reveals which others are kept.
-        neighbours: "one word": texts that differ in one word. "any two texts" is refused, because
-            masks hide a difference of n words only with probability mu^n.
-        masked_is_neighbour: True if a text with one masked word counts as a neighbour of the text
-            in the epsilon of the mechanism. False is refused.
+        masks: "bernoulli": each word is masked independently of all others. "exact" (a fixed number
+            of masked words) raises a ValueError, because the mask of one word then gives
+            information about the masks of the others.
+        neighbours: "one word": texts that differ in one word. "any two texts" raises a ValueError,
+            because the masks hide a difference of n words only with probability mu^n.
+        masked_is_neighbour: True if `epsilon` also covers pairs of a text and the same text with
+            one more masked word. False raises a ValueError.
 
     Returns:
         The epsilon with masks, at most `epsilon`, for texts that differ in one word.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or a condition does not hold.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is out of range, or an argument states that a condition does not
+            hold.
 
     Source:
         Advanced joint convexity: Balle, Barthe and Gaboardi (2018), Privacy Amplification by
         Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions. Zouhri
-        and Abecidan (2021), section 3.3, correct their proof. Both proofs use the law of the output
-        in place of its law given that the word is masked.
+        and Abecidan (2021), section 3.3, correct their proof. Both proofs use the distribution of
+        the output where its distribution given that the word is masked is needed.
 
     Example:
         >>> round(word_dropout(1.0, 0.5), 4)
@@ -127,22 +136,23 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedWords(Shown):
-    """Mechanism that masks random words of a text and then draws one of finitely many answers.
+    """Mechanism that masks random words of a text, and then draws an answer 0, 1, ...
 
     Args:
-        answer: function (words, epsilon) -> probabilities of all answers. Some of the words may be
-            masked.
-        epsilon: epsilon of the answers, in (0, 1e300].
-        mu: share of masked words, in [0, 1).
-        masks: "bernoulli": each word is masked with probability mu. "exact": mu n of n words are
-            masked, and all choices are equally likely.
+        answer: function (words, epsilon) -> probabilities of all answers. `words` is a tuple in
+            which the word "_" may replace some words of the text.
+        epsilon: epsilon that the function `answer` receives, in (0, 1e300].
+        mu: probability or share of masked words, in [0, 1).
+        masks: "bernoulli": each word is masked independently with probability `mu`. "exact": in a
+            text of n words, exactly `mu` times n words are masked, and all choices of these words
+            are equally likely.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number is out of range, or `masks` is unknown.
 
     Source:
-        Lyu, He and Li (2020), algorithm 2, line 1: the masks.
+        Lyu, He and Li (2020), algorithm 2, line 1, for the masks.
 
     Example:
         >>> coin = MaskedWords(lambda words, epsilon: (0.9, 0.1) if "a" in words else (0.5, 0.5))
@@ -177,7 +187,7 @@ class MaskedWords(Shown):
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon: the result of `word_dropout`, without a check of its conditions."""
+        """Claimed epsilon ``ln((1 - mu) e^epsilon + mu)``, even if this claim is false."""
         return word_dropout(self.epsilon, self.mu)
 
     def law(self, text: str) -> Floats:
@@ -192,18 +202,18 @@ class MaskedWords(Shown):
     def loss(self, pair: Pair) -> float:
         """Compute the exact privacy loss of two texts.
 
-        It is the largest abs(ln(P_x / P_x')) of an answer.
+        The loss is the largest abs(ln(P_x(answer) / P_x'(answer))) over all answers.
 
         Args:
             pair: two texts.
 
         Returns:
-            The loss. It is infinite if some answer is possible for only one of the texts.
+            The loss. It is infinite if an answer is possible for only one of the two texts.
 
         Raises:
             TypeError: if `pair` is not a Pair of texts.
-            ValueError: if a text has no or too many words, or mu times its length is not a whole
-                number for exact masks.
+            ValueError: if a text does not have 1 to 12 words, or if ``masks="exact"`` and `mu`
+                times the number of words is not a whole number.
         """
         instance("pair", pair, Pair)
         x, x_prime = self.law(pair.x), self.law(pair.x_prime)
@@ -213,7 +223,7 @@ class MaskedWords(Shown):
         return float(np.abs(ratios).max())
 
     def __call__(self, x: str, size: int, rng: Rng = None) -> Entries:
-        """Draw answers to a text: first the masks, then an answer to the masked text.
+        """Draw answers to a text: for each answer, first the masks, then the answer.
 
         Args:
             x: the text.
@@ -221,7 +231,7 @@ class MaskedWords(Shown):
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Answers 0, 1, ..., shape `(size,)`.
+            Array of answers 0, 1, ..., one per draw, shape `(size,)`.
         """
         chances, laws = self._masked(x)
         size, rng = check_size(size, 1), make_generator(rng)
@@ -232,7 +242,7 @@ class MaskedWords(Shown):
         return counts
 
     def _masked(self, text: str) -> tuple[Floats, Floats]:
-        """Return the probability of each choice of masks, and the law of the answer for each."""
+        """Return the probability of each choice of masks, and the answer probabilities for each."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _MAX_WORDS:
             raise invalid("text", f"1 to {_MAX_WORDS} words", text)
@@ -247,7 +257,7 @@ class MaskedWords(Shown):
         return self._chances(text, choices.sum(axis=1), len(words)), laws
 
     def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
-        """Compute the probability of each choice from its number of masked words."""
+        """Compute the probability of each choice of masks from its number of masked words."""
         if self.masks == "bernoulli":
             return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
         center = round(self.mu * words)
@@ -259,20 +269,22 @@ class MaskedWords(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counterexample(Shown):
-    """Masking mechanism whose loss exceeds the bound of `word_dropout`, and a sound counterpart.
+    """Mechanism with masked words whose epsilon exceeds a published bound, and a valid counterpart.
 
     Args:
         name: name of the counterexample.
-        mechanism: the mechanism, with the claim that its loss exceeds.
-        pair: two texts on which its loss exceeds the claim.
-        sound: the counterpart, for which the conditions of the bound hold.
-        sound_pair: two texts on which the loss of the counterpart equals the bound.
-        broken: name and value of the argument of `word_dropout` that states the fault. With this
-            value, `word_dropout` raises an error.
-        what: description of the fault on one line.
+        mechanism: the mechanism. It claims the epsilon ``ln((1 - mu) e^epsilon + mu)`` of
+            `word_dropout`, and its privacy loss is larger.
+        pair: two texts on which the loss of `mechanism` exceeds the claim.
+        sound: a similar mechanism for which the claim is true.
+        sound_pair: two texts on which the loss of `sound` equals the claim.
+        broken: name and value of an argument of `word_dropout`. The argument states that
+            `mechanism` violates a condition of the bound, so `word_dropout` raises a ValueError for
+            this value.
+        what: reason why the claim is false, on one line.
 
     Raises:
-        TypeError: if a mechanism or a pair is of the wrong kind.
+        TypeError: if a mechanism is not a `MaskedWords`, or a pair is not a `Pair`.
 
     Source:
         Constructed for this package as a counterexample to Lyu, He and Li (2020), theorem 2.
@@ -304,32 +316,35 @@ class Counterexample(Shown):
 
 
 def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
-    """Return both probabilities; answer 1 has ``e^(epsilon shift) / (1 + e^epsilon)``."""
+    """Return P(answer 0) and P(answer 1) = ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
 
 
 def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Return answer probabilities that depend on the first and on the last word.
+    """Return the probabilities of answers 0 and 1, which depend on the first and the last word.
 
-    Answer 1 is likelier if the first word is "a", and less likely if the last word is "b". Each
-    changes the odds by e^epsilon, so any change of one word costs `epsilon`.
+    Answer 1 is more likely if the first word is "a", and less likely if the last word is "b". Each
+    of the two words changes the probability of answer 1 by a factor e^epsilon. So a change of one
+    word has a privacy loss of at most `epsilon`.
     """
     return _coin_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
 def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Return answer probabilities that depend on "a" or "b" occurring in the text.
+    """Return the probabilities of answers 0 and 1, which depend on the words "a" and "b".
 
-    Answer 1 is likelier if one of them occurs. The loss of any two texts is at most `epsilon`.
+    Answer 1 is more likely if the text contains "a" or "b". The privacy loss of any two texts is at
+    most `epsilon`.
     """
     return _coin_probabilities(float("a" in words or "b" in words), epsilon)
 
 
 def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
-    """Return answer probabilities: randomised response to "a", and an answer that reveals masks.
+    """Return answer probabilities: randomised response to "a", and answer 2 for masked texts.
 
-    A text with a mask is therefore never a neighbour of a text without a mask.
+    A text with a mask always has answer 2, and a text without a mask never has answer 2. So a text
+    with a mask is not a neighbour of a text without a mask.
     """
     if MASK in words:
         return 0.0, 0.0, 1.0
@@ -353,4 +368,5 @@ COUNTEREXAMPLES: tuple[Counterexample, ...] = (
         "both words differ, and are both masked with probability mu^2 only",
     ),
 )  # fmt: skip
-"""Counterexamples, one for each condition of `word_dropout`, at epsilon 1 and mu 0.5."""
+"""Counterexamples, one for each of the three conditions of `word_dropout`, at epsilon 1 and mu
+0.5."""

@@ -1,7 +1,8 @@
-"""Noise for pure epsilon: Laplace noise in every entry, L2 Laplace, and randomised response.
+"""Noise for epsilon-DP (delta = 0): Laplace, L2 Laplace, and randomised response.
 
-Laplace noise in every entry suits L1 distances, and L2 Laplace noise suits L2 distances. Randomised
-response returns the true value with a known probability, and otherwise a random value.
+Laplace noise in every entry is for neighbours whose L1 distance is bounded. L2 Laplace noise is for
+neighbours whose L2 distance is bounded. Randomised response returns the true value with a known
+probability, and otherwise a random value.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from ..suggestions import suggest_arguments
 _NOISE_CELLS: Final = 600
 _LOSS_LEVELS: Final = 2_000
 _TAIL_LOGIT: Final = 60.0
-"""Numbers of cells of length and of cosine, of levels of the loss, and logit of the last cells."""
+"""Number of cells of length and of cosine, number of loss levels, and logit of the last cells."""
 
 _LENGTH_NODES: Final = 256
 """Number of nodes of the integral over the length of the noise."""
 _LENGTH_TAIL: Final = 1e-18
-"""Probability of the lengths that the integral leaves out at each end."""
+"""Probability of the noise lengths that the integral omits at each end."""
 
 _UNIFORM_GRID: Final = 2.0**53
-"""Inverse of the step of a Generator's uniform draws: they are multiples of 2**-53."""
+"""The uniform draws of a numpy Generator are multiples of 1 divided by this number."""
 _ROUNDING_MARGIN: Final = 2.0**-50
 
 Entries = npt.NDArray[np.int64]
@@ -42,16 +43,15 @@ Entries = npt.NDArray[np.int64]
 
 @suggest_arguments
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """Compute the scale of independent Laplace noise in every entry, for pure epsilon.
+    """Compute the scale of independent Laplace noise in every entry, for epsilon-DP.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
-
-    ``b = sensitivity / epsilon``.
+    The scale is ``b = sensitivity / epsilon``. Use this noise for audits and experiments, not for
+    releasing data (`dpcore.sample` gives the reasons).
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
-        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l1".
+        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l1")`.
 
     Returns:
         The scale b, in the units of the input.
@@ -74,17 +74,18 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 
 @suggest_arguments
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
-    """Calibrate the L2 Laplace mechanism for pure epsilon.
+    """Return the L2 Laplace mechanism with the scale for epsilon-DP.
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
-    ``b = sensitivity / epsilon``. The scale does not depend on the dimension. The length of the
-    noise grows with it: its mean is b dim.
+    The scale is ``b = sensitivity / epsilon``. The scale b does not depend on the dimension dim of
+    the input. The length (L2 norm) of the noise grows with the dimension: its mean is b dim.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or a
-            result of `dpcore.sensitivity.sensitivity` for "l2".
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The mechanism.
@@ -106,17 +107,19 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
-    """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.
+    """Mechanism that adds L2 Laplace noise: its density at s is proportional to exp(-norm2(s) / b).
 
-    It is meant for audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
+    reasons).
 
-    The noise is a uniform direction times a length from Gamma(dim, b). In one dimension, it is
-    Laplace noise. The privacy loss ``(norm2(y - x') - norm2(y - x)) / b`` is at most the L2
-    distance of the inputs over b. It equals this bound for every y on the line through both inputs,
-    beyond x.
+    The noise is a vector with a uniform direction and a length (L2 norm) from Gamma(dim, b), where
+    dim is the number of entries. In one dimension, it is Laplace noise. For an output y, the
+    privacy loss is ``(norm2(y - x') - norm2(y - x)) / b``. The loss is at most the L2 distance of x
+    and x', divided by b. It equals this bound for every y on the line through x and x', on the side
+    of x.
 
     Args:
-        scale: scale b, in the units of the input. The mean length of the noise is b dim.
+        scale: scale b, in the units of the input. The mean length (L2 norm) of the noise is b dim.
 
     Raises:
         TypeError: if `scale` is not a number.
@@ -165,15 +168,15 @@ class L2Laplace(Record, word="L2Laplace"):
         return noise
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-        """Compute the privacy loss of outputs: ln of the density on x over the density on x'.
+        """Compute the privacy loss of outputs: ln(density on x / density on x').
 
         Args:
             outputs: outputs, finite, in the units of the input, shape `(size, dim)`.
-            pair: two inputs of shape `(dim,)`.
+            pair: the two inputs x and x', each of shape `(dim,)`.
 
         Returns:
-            One number per output. Its magnitude is at most the L2 distance of the pair over
-            `scale`.
+            The privacy loss of each output, shape `(size,)`. Its absolute value is at most the L2
+            distance of the two inputs divided by `scale`.
 
         Raises:
             TypeError: if `pair` is not a Pair, or the inputs or `outputs` are not real numbers.
@@ -203,21 +206,23 @@ class L2Laplace(Record, word="L2Laplace"):
 
 
 def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
-    """Compute the smallest delta of `L2Laplace` at an epsilon, on two inputs.
+    """Compute the smallest delta of the L2 Laplace mechanism at an epsilon, for two inputs.
 
-    Let the scale be 1, D the distance of the inputs, r the length of the noise, and c its cosine
-    with the line through both inputs. On one input, the loss exceeds t if ``c < (D^2 - t^2 - 2 r t)
-    / (2 r D)``. On the other input, it exceeds t if ``c > (D^2 - t^2 + 2 r t) / (2 r D)`` and r >
-    t. The law of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the law of r is Gamma(dim). One
-    integral over r remains.
+    Let the scale be 1, and let D be the L2 distance of the inputs x and x'. Let r be the length (L2
+    norm) of the noise, and c the cosine of the angle between the noise and the line through x and
+    x'. For an output on x, the privacy loss exceeds t if ``c < (D^2 - t^2 - 2 r t) / (2 r D)``. For
+    an output on x', the privacy loss exceeds t if ``c > (D^2 - t^2 + 2 r t) / (2 r D)`` and r > t.
+    The distribution of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the distribution of r is
+    Gamma(dim). The function computes the remaining integral over r numerically.
 
     Args:
-        epsilon: the level t of the loss, at least 0.
-        distance: L2 distance of the inputs over the scale.
+        epsilon: the epsilon of the delta, at least 0 (the t above).
+        distance: L2 distance of the two inputs, divided by the scale.
         dim: number of entries of an input, at least 1.
 
     Returns:
-        The delta, with an error of at most 1e-12. It is 0 if epsilon is at least `distance`.
+        The smallest delta, with an error of at most 1e-12. It is 0 if `epsilon` is at least
+        `distance`.
 
     Source:
         Definition of the hockey-stick divergence: Balle and Wang (2018), theorem 5.
@@ -251,20 +256,23 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
 
 
 def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
-    """Compute upper bounds on the Renyi divergences of `L2Laplace` on two inputs.
+    """Compute upper limits on the Renyi divergences of the L2 Laplace mechanism for two inputs.
 
-    At scale 1, let r be the length of the noise and c its cosine with the line through both inputs.
-    The loss is sqrt(r^2 - 2 r c D + D^2) - r, which decreases in r and in c. Length and cosine are
-    divided into cells with known probabilities, and the loss is rounded up to its value at the
-    lower corner of each cell.
+    At scale 1, let r be the length (L2 norm) of the noise, and c the cosine of the angle between
+    the noise and the line through the two inputs. The privacy loss is sqrt(r^2 - 2 r c D + D^2) -
+    r, which decreases in r and in c. The ranges of r and c are divided into cells with known
+    probabilities. In each cell, the function replaces the loss by its value at the lower corner,
+    which is the largest value in the cell.
 
     Args:
         orders: Renyi orders above 1, shape `(n,)`.
-        distance: L2 distance D of the inputs over the scale.
+        distance: L2 distance D of the two inputs, divided by the scale.
         dim: number of entries of an input, at least 2.
 
     Returns:
-        Upper bounds in nats, shape `(n,)`, at most `distance`. They hold in both directions.
+        Upper limits in nats, shape `(n,)`, at most `distance`. Each limit holds for the divergence
+        of the first from the second output distribution, and for the divergence of the second from
+        the first.
 
     Source:
         Mironov (2017), definition 3.
@@ -290,7 +298,7 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
 
 @functools.lru_cache(maxsize=4)
 def _noise_cells(dim: int) -> tuple[Floats, Floats, Floats]:
-    """Return lower corners of cells of length, shape `(n, 1)`, and of cosine, and probabilities."""
+    """Return lower ends of the cells of the length and of the cosine, and cell probabilities."""
     from scipy.special import betaincinv, gammaincinv
 
     shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _NOISE_CELLS - 1)))
@@ -308,7 +316,7 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
 
 
 def make_generator(rng: Any) -> np.random.Generator:
-    """Return a Generator unchanged, or make one from a seed or from fresh entropy."""
+    """Return a numpy Generator unchanged, or make one from an int seed or from None (no seed)."""
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
 
@@ -321,26 +329,26 @@ def row_norms(rows: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
-    """Randomised response: an entry is kept with probability ``e^epsilon / (e^epsilon + k - 1)``.
+    """Randomised response: keep an entry with probability ``e^epsilon / (e^epsilon + k - 1)``.
 
-    It is meant for audits and experiments, not for releasing data: its generator is not
-    cryptographic.
+    Use this mechanism for audits and experiments, not for releasing data: its random generator is
+    not cryptographic.
 
-    An entry that is not kept takes each of the k - 1 other values with equal probability. Entries
-    are independent of each other. The loss is epsilon for inputs that differ in one entry, and m
-    epsilon for m entries.
+    If the mechanism does not keep an entry, it returns each of the k - 1 other values with equal
+    probability. The entries are randomised independently of each other. The privacy loss is epsilon
+    for inputs that differ in one entry, and m epsilon for inputs that differ in m entries.
 
-    The mechanism draws from a mixture: with probability `blind` a uniform value among all k values,
-    and otherwise the true value. `blind` is rounded *up* to the grid of the uniform draws, so the
-    code loses at most what the formula states (`entry_loss` is exact). The loss is never infinite,
-    and never above 36.8 + ln(k), for any epsilon.
+    The code draws from a mixture: with probability `blind` a uniform value among all k values, and
+    otherwise the true value. It rounds `blind` *up* to a multiple of 2**-53, the step of the
+    uniform random numbers. So the exact loss of the code, `entry_loss`, is at most epsilon. For
+    every epsilon, the loss of one entry is at most 36.8 + ln(k).
 
     Args:
         epsilon: epsilon of one entry, in (0, 1e300].
-        values: number k of values, from 2 to 2**31. Entries are integers from 0 to k - 1.
+        values: number k of possible values, from 2 to 2**31. Entries are integers from 0 to k - 1.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a field is out of range.
 
     Source:
@@ -364,7 +372,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def blind(self) -> float:
-        """Probability that an entry is drawn uniformly, a multiple of 2**-53."""
+        """Probability that an entry is replaced by a uniform value, a multiple of 2**-53."""
         weight = math.exp(-self.epsilon)
         total = 1.0 + (self.values - 1) * weight
         # The four rounding errors of each formula together are smaller than the margin.
@@ -376,26 +384,26 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def keep(self) -> float:
-        """Probability that an entry is kept."""
+        """Probability that the output has the true value of an entry."""
         return 1.0 - self.blind * ((self.values - 1) / self.values)
 
     @property
     def entry_loss(self) -> float:
-        """Exact loss of one entry: ln of `keep` over the probability of one other value."""
+        """Exact loss of one entry: ln(`keep` / probability of one other value)."""
         return math.log1p(self.values * ((1.0 - self.blind) / self.blind))
 
     def loss(self, pair: Pair) -> float:
-        """Compute the exact loss on a pair: `entry_loss` times the number of different entries.
+        """Compute the exact privacy loss: `entry_loss` times the number of entries that differ.
 
         Args:
             pair: two inputs of the same shape.
 
         Returns:
-            The largest privacy loss over all outputs.
+            The largest privacy loss of the two inputs over all outputs.
 
         Raises:
-            TypeError: if `pair` is not a Pair, or an input does not hold numbers.
-            ValueError: if an entry is not a value, or the shapes differ.
+            TypeError: if `pair` is not a Pair, or an input does not contain numbers.
+            ValueError: if an entry is not an integer from 0 to k - 1, or the shapes differ.
 
         Example:
             >>> round(RandomisedResponse(0.5).loss(Pair([0, 0, 1], [1, 0, 0])), 12)
@@ -408,7 +416,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         return int((x != x_prime).sum()) * self.entry_loss
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Return two inputs that differ in their first entry, 0 against 1, shape `(dim,)`."""
+        """Return two inputs of shape `(dim,)` that differ only in their first entries, 0 and 1."""
         x = np.zeros(dimension(dim), dtype=np.int64)
         x_prime = x.copy()
         x_prime[0] = 1
@@ -418,12 +426,13 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         """Draw outputs on `x`.
 
         Args:
-            x: one value or a vector of values, whole numbers from 0 to k - 1.
+            x: one integer from 0 to k - 1, or a vector of such integers.
             size: number of outputs, at least 0.
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Values of shape `(size,)` if x is one value, or else `(size, dim)`.
+            Integers from 0 to k - 1, of shape `(size,)` if `x` is one integer, or else
+            `(size, dim)`.
         """
         point, size = self._entries("x", x), check_size(size, np.size(x))
         rng = make_generator(rng)

@@ -1,7 +1,8 @@
-"""Claims of several kinds: Gaussian DP, zCDP, Renyi DP, trade-off curves, accountants.
+"""Claims that an audit can test: Gaussian DP, zCDP, Renyi DP, trade-off curves, accountants.
 
-An object of this package is a claim about all neighbouring inputs, in both orders. Each claim is a
-curve: it gives, for every type I error, the least type II error of any test between the two inputs.
+A claim object states a privacy guarantee for every pair of neighbouring inputs, in both orders.
+Each claim is a trade-off curve. Consider all tests that decide between the two inputs from an
+output. For every type I error, the curve gives the least type II error of these tests.
 """
 
 from .renyi import RDP, ZCDP, of
@@ -11,5 +12,5 @@ __all__ = ["GDP", "RDP", "ZCDP", "Claim", "TradeOff", "of"]
 
 
 def __dir__() -> list[str]:
-    """Return the public names, without the imported ones."""
+    """Return the public names of the package, without the other imported names."""
     return [*__all__]

@@ -1,14 +1,18 @@
-"""Renyi and zero-concentrated differential privacy, as the joint range of one event's two rates.
+"""Claims of Renyi and of zero-concentrated differential privacy, as trade-off curves.
 
-An event has the rate p on x and the rate q on x'. Processing cannot increase a Renyi divergence. So
-(p, q) satisfies ``D_a(Ber p || Ber q) <= epsilon(a)`` and ``D_a(Ber q || Ber p) <= epsilon(a)`` at
-every order a of the claim. The pairs (p, q) with this property form a convex set, the joint range.
-It is symmetric in p and q and under complements, and its upper edge is 1 - f. With fewer orders the
-set is larger. Therefore any finite number of orders is safe.
+Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The claim limits
+the Renyi divergence D_a of each order a by epsilon(a). Post-processing cannot increase a Renyi
+divergence. So (p, q) satisfies ``D_a(Ber p || Ber q) <= epsilon(a)`` and
+``D_a(Ber q || Ber p) <= epsilon(a)`` at every order a of the claim. The pairs (p, q) that satisfy
+these inequalities form a convex set, the joint range. It is symmetric if p and q are exchanged, and
+if the event is replaced by its complement. The upper edge of the set is 1 - f, where f is the
+trade-off curve. With fewer orders, the set is larger and the claim is weaker. So the code may use
+any finite number of orders.
 
-Rates are stored as log odds, which keep the digits of rates close to 0 and of rates close to 1.
+The code stores each probability as its log odds, which are precise for probabilities close to 0 and
+close to 1.
 
-The function `of` reads claims of other packages through their methods and copies them.
+The function `of` makes claims from privacy accountants of other packages.
 """
 
 from __future__ import annotations
@@ -30,10 +34,10 @@ from ..suggestions import suggest_arguments
 from . import trade_off
 
 _MAX_LOG_ODDS: Final = 800.0
-"""Log odds beyond which a rate is 0 or 1 as a float64."""
+"""Beyond these log odds, a probability is 0 or 1 as a float64."""
 _RATE_ROUNDING: Final = 4e-16
 _RATE_ERROR: Final = 1e-12
-"""Relative error of a rate that is computed from log odds, and of a large difference of rates."""
+"""Relative error of a probability computed from log odds, and of a large difference of two."""
 _ROOT_STEPS: Final = 60
 _EDGE_LOG_ODDS: Final = np.concatenate(
     [
@@ -42,29 +46,30 @@ _EDGE_LOG_ODDS: Final = np.concatenate(
         np.linspace(-12.0, 0.0, 201),
     ]
 )
-"""Log odds of the rates on x' at which the edge is computed once for every claim."""
+"""Log odds of q at which the code computes the edge of the joint range, once for every claim."""
 _BRACKET_POINTS, _BRACKET_ROUNDS = 17, 13
-"""Points in a bracket, and the number of times that it is cut to an eighth. The final width is
-1e-11 for log odds up to 50. Both ends together then overstate a delta of p / 5,000 by 5e-8 of
-it."""
+"""Number of points in a search interval, and the number of times that its width is divided by 8.
+The final width is 1e-11 for log odds up to 50. For a delta of p / 5,000, this width gives a
+relative error of at most 5e-8."""
 _LOG_ODDS_ERROR: Final = 4e-13
-"""Error of log odds at the end of the search; relative for log odds above 1."""
+"""Error of the log odds after the search. For log odds above 1, it is a relative error."""
 _ROOT_MARGIN: Final = 1e-7
-"""Relative margin on the result of the search, because the roots are rounded."""
+"""Relative safety margin of the result of the search, for rounding errors."""
 _COARSE_STRIDE: Final = 5
-"""The search for a maximum begins with every fifth of the points."""
+"""The search for a maximum begins with every fifth point of the edge."""
 _NEARBY_ORDERS: Final = 6
-"""Orders on either side of those that limit the bracket of a maximum; other orders are ignored."""
+"""In the search, the number of orders kept below and above the orders that limit p."""
 _MIN_CORNERS: Final = 4
-"""With fewer points of the edge, no line between them is a limit: then every rate is allowed."""
+"""With fewer points, the lines between the points give no limit, and every (p, q) is allowed."""
 _MAX_EDGE_ORDERS: Final = 100
-"""With more orders, only every second, third, ... is used for the edge that is computed once."""
+"""If a claim has more orders, the polygon uses only every second (third, ...) order."""
 
 _SCALED_ORDERS: Final = np.concatenate(
     [np.geomspace(1e-3, 0.1, 17)[:-1], np.geomspace(0.1, 40.0, 284)]
 )
-"""(a - 1) sqrt(rho) for the orders a of a zCDP claim. The order that matters at a delta is about
-1 + sqrt(ln(1/delta)/rho). A step of 2 % between orders costs .25 % of a delta of 1e-10."""
+"""Values of (a - 1) sqrt(rho) for the orders a of a zCDP claim. For a given delta, the order with
+the sharpest limit is about 1 + sqrt(ln(1/delta)/rho). Neighbouring values differ by 2 %, which
+increases a delta of 1e-10 by at most .25 %."""
 
 _ACCEPTED_OBJECTS: Final = (
     "an accountant of Opacus (RDPAccountant or PRVAccountant), a privacy loss distribution of "
@@ -72,25 +77,25 @@ _ACCEPTED_OBJECTS: Final = (
     "d_in=1))"
 )
 _OPACUS_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
-"""The orders at which Opacus' accountant computes."""
+"""The default orders of the RDP accountant of Opacus."""
 _PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
-"""Deltas at which a profile is read. An accountant that searches for each is read at fewer."""
+"""Deltas at which a privacy profile is read. The slow accountant has fewer deltas."""
 _SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
 _MAX_PROFILE_EPSILON: Final = 700.0
 _PROFILE_EPSILON_COUNT: Final = 1000
 
 
 class Renyi(trade_off.Claim):
-    """Base class of claims on Renyi divergences at several orders."""
+    """Base class of claims that limit Renyi divergences at several orders."""
 
     __slots__ = ()
 
     @abstractmethod
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return orders above 1, and the claimed largest divergence at each of them."""
+        """Return orders above 1, and the claimed upper limit on the divergence at each order."""
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power, from `_find_boundary`."""
+        """Return the least type I error of any test with a given power, rounded down."""
         p, q = _find_boundary(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _RATE_ERROR)
@@ -98,7 +103,7 @@ class Renyi(trade_off.Claim):
         return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _RATE_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) from which a pilot chooses, with deltas from a polygon."""
+        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
         epsilons = trade_off.tangent_slopes(self)
         p, q = _find_boundary(self)
         deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
@@ -139,22 +144,23 @@ class Renyi(trade_off.Claim):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ZCDP(Renyi, word="ZCDP"):
-    """A claim of rho-zero-concentrated differential privacy: D_a <= rho a at every order a > 1.
+    """A claim of rho-zero-concentrated DP: all Renyi divergences D_a, a > 1, are at most rho a.
 
-    The curve follows from the Renyi divergences at 300 orders. It is *not* the curve of
-    sqrt(2 rho)-Gaussian DP, because zCDP does not imply Gaussian DP with this mu. For example,
-    randomised response with epsilon 1 is .5-zCDP, but it needs a mu of at least 1.23.
+    dpcore computes the trade-off curve of the claim from the Renyi divergences at 300 orders. This
+    curve is *not* the curve of sqrt(2 rho)-Gaussian DP, because rho-zCDP does not imply Gaussian DP
+    with mu = sqrt(2 rho). For example, randomised response with epsilon 1 satisfies .5-zCDP. But it
+    satisfies mu-Gaussian DP only for a mu of at least 1.23, which is above sqrt(2 rho) = 1.
 
     Args:
-        rho: the parameter, above 0.
+        rho: parameter of zCDP, above 0.
 
     Raises:
         TypeError: if `rho` is not a number.
         ValueError: if `rho` is not finite or not above 0.
 
     Source:
-        Bun and Steinke (2016), definition 1.1; Asoodeh, Liao, Calmon, Kosut and Sankar (2021),
-        for the joint range, which gives the least delta that a single order allows.
+        Bun and Steinke (2016), definition 1.1; Asoodeh, Liao, Calmon, Kosut and Sankar (2021), for
+        the joint range, which gives the least delta that follows from one order.
 
     Example:
         >>> claim = ZCDP(0.5)
@@ -172,15 +178,15 @@ class ZCDP(Renyi, word="ZCDP"):
         object.__setattr__(self, "rho", real("rho", self.rho, low=0.0, open_low=True))
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         return f"rho <= {self.rho:g} (zCDP)"
 
     def gaussian(self) -> float:
-        """Return the mu of Gaussian noise that satisfies exactly rho: sqrt(2 rho)."""
+        """Return sqrt(2 rho), the mu of Gaussian noise whose zCDP parameter is exactly rho."""
         return math.sqrt(2.0 * self.rho)
 
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return 300 orders around those that matter for this rho, and rho times each of them."""
+        """Return 300 orders a that are suitable for this rho, and rho a for each of them."""
         orders = np.maximum(1.0 + _SCALED_ORDERS / math.sqrt(self.rho), math.nextafter(1.0, 2.0))
         return orders, np.nextafter(self.rho * orders, math.inf)
 
@@ -188,15 +194,16 @@ class ZCDP(Renyi, word="ZCDP"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RDP(Renyi, word="RDP"):
-    """A claim of Renyi differential privacy at several orders: D_a <= epsilon(a) at each.
+    """A claim of Renyi differential privacy: an upper limit on the divergence at several orders.
 
     Args:
-        alphas: orders above 1, increasing, at least one.
-        epsilons: largest divergence at each order, at least 0. It is infinite at orders without a
-            claim, but finite at one order at least.
+        alphas: orders of the Renyi divergence, above 1, increasing, shape `(m,)`, with m at least
+            1.
+        epsilons: claimed upper limit on the Renyi divergence at each order, at least 0, shape
+            `(m,)`. Use inf at orders without a claim. At least one entry must be finite.
 
     Raises:
-        TypeError: if `alphas` or `epsilons` does not hold numbers.
+        TypeError: if `alphas` or `epsilons` does not contain numbers.
         ValueError: if the orders are not above 1 or not increasing, a divergence is negative or
             NaN, or the lengths differ.
 
@@ -219,7 +226,7 @@ class RDP(Renyi, word="RDP"):
     conversion: ClassVar[str] = "delta and trade-off curve from these orders"
 
     def __post_init__(self) -> None:
-        """Check and freeze the arrays."""
+        """Check the arrays and make them read-only."""
         alphas = trade_off.check_number_row("alphas", self.alphas)
         epsilons = trade_off.check_number_row("epsilons", self.epsilons, (alphas, "order"))
         if not (np.isfinite(alphas) & (alphas > 1.0)).all():
@@ -232,20 +239,20 @@ class RDP(Renyi, word="RDP"):
         set_fields(self, alphas=frozen_array(alphas), epsilons=frozen_array(epsilons))
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         first, last = self.alphas[0], self.alphas[-1]
         if self.alphas.size == 1:
             return f"D <= {self.epsilons[0]:g} at order {first:g} (Renyi DP)"
         return f"{self.alphas.size} orders from {first:g} to {last:g} (Renyi DP)"
 
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return the orders with a finite claim, and the claimed divergences."""
+        """Return the orders with a finite limit, and the claimed limits on the divergence there."""
         claimed = np.isfinite(self.epsilons)
         return self.alphas[claimed], self.epsilons[claimed]
 
 
 def _log_rate(odds: Floats) -> Floats:
-    """Return the logarithms of rates from their log odds."""
+    """Return the logarithms of probabilities, from their log odds."""
     return -np.logaddexp(0.0, -odds)
 
 
@@ -254,16 +261,18 @@ def _compute_rate(odds: Floats) -> Floats:
 
 
 def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
-    """Return by how much the divergences exceed the claimed ones, per unit of order.
+    """Return the differences between divergences of an event's probabilities and claimed limits.
 
     Args:
-        q: log odds of the rates on x', shape `(m,)`.
-        p: log odds of the rates on x, shape `(m,)`, at least q.
-        orders: orders, shape `(k,)`.
-        levels: claimed divergence at each order.
+        q: log odds of the event's probability on x', shape `(m,)`.
+        p: log odds of the event's probability on x, shape `(m,)`, at least `q`.
+        orders: orders of the Renyi divergences, shape `(k,)`.
+        levels: claimed upper limit on the divergence at each order, shape `(k,)`.
 
     Returns:
-        Excesses, shape `(m, k)`, lowered by the largest possible rounding error.
+        At each order, the larger of the two divergences between Bernoulli distributions with these
+        probabilities, minus the claimed limit, shape `(m, k)`. The result is reduced by the largest
+        possible rounding error.
     """
     log_q, log_not_q, log_p, log_not_p = (_log_rate(odds)[:, np.newaxis] for odds in (q, -q, p, -p))
     up, down = orders * (log_p - log_q), orders * (log_not_p - log_not_q)
@@ -277,18 +286,21 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
 def _compute_greatest_power(
     q: Floats, orders: Floats, levels: Floats
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Return log odds just above the largest rate on x that is allowed with each rate on x'.
+    """Return, for each q, log odds just above the largest p that the claim allows.
 
-    The excess increases in p. Therefore a bracket of its root is kept and cut by false position
-    (with the Illinois rule), and by a bisection in every third step.
+    Here p and q are the probabilities of an event on x and x'. The function searches the p at which
+    a divergence reaches its claimed limit. The search keeps an interval that contains this p. It
+    narrows the interval by false position (with the Illinois rule), and by bisection in every third
+    step.
 
     Args:
-        q: log odds of the rates on x', shape `(m,)`.
-        orders: orders, shape `(k,)`.
-        levels: claimed divergence at each order.
+        q: log odds of the event's probability on x', shape `(m,)`.
+        orders: orders of the Renyi divergences, shape `(k,)`.
+        levels: claimed upper limit on the divergence at each order, shape `(k,)`.
 
     Returns:
-        The upper ends of the brackets, and for each the order whose limit it exceeds most.
+        The upper ends of the intervals for p, as log odds. Also the indices of the orders whose
+        limits these upper ends exceed most.
     """
     low, high = q.copy(), np.full(q.shape, _MAX_LOG_ODDS)
 
@@ -320,7 +332,7 @@ def _compute_greatest_power(
 
 
 def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
-    """Return the delta that follows if only the event itself limits its rates.
+    """Return a simple upper limit on the delta that the claim implies at an epsilon.
 
     Source:
         Canonne, Kamath and Steinke (2020), proposition 12.
@@ -336,7 +348,7 @@ def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
 
 
 def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
-    """Return the epsilon at which `_relaxed_delta` equals delta."""
+    """Return a simple upper limit on the epsilon that the claim implies at a delta."""
     orders, levels = claim.at_orders()
     above = orders - 1.0
     shift = np.log(above / orders) - (math.log(delta) + np.log(orders)) / above
@@ -346,7 +358,7 @@ def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _limit_delta(claim: Renyi, epsilon: float) -> float:
-    """Return an upper limit of the largest p - e^epsilon q on the edge."""
+    """Return delta(epsilon) of the claim, rounded up: the largest p - e^epsilon q on the edge."""
 
     def difference(q: Floats, p: Floats) -> Floats:
         # In logarithms: e^epsilon may overflow although e^epsilon q is small.
@@ -362,7 +374,7 @@ def _limit_delta(claim: Renyi, epsilon: float) -> float:
 
 @lru_cache(maxsize=64)
 def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
-    """Return log odds of q and p on the edge, and the order that limits each p."""
+    """Return log odds (q, p) of edge points, and for each the index of the order that limits p."""
     # The last point must stay, because p + q > 1 beyond it. The first point must stay too.
     q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
     return q, *_compute_greatest_power(q, *claim.at_orders())
@@ -371,20 +383,20 @@ def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp
 def _maximise_on_edge(
     claim: Renyi, figure: Callable[[Floats, Floats], Floats]
 ) -> tuple[float, float]:
-    """Maximise a function with one peak on the edge; return the value and an upper limit of it.
+    """Maximise a function on the edge of the joint range; return the value and an upper limit.
 
-    p increases in q. Between two points of the edge, no value is above the value at the lower q and
-    the upper p. A rate that rounds to 1 is rounded up.
+    On the edge, p increases in q. So between two points of the edge, the function is at most its
+    value at the lower q and the upper p. This value is the upper limit.
 
     Args:
         claim: the claim.
-        figure: function from log odds of q and of p to one number each, decreasing in q and
-            increasing in p. Its peak must lie at p + q <= 1, as for p - e^epsilon q and
-            ln((p - delta)/q).
+        figure: function that maps the log odds of q and of p to a number, for arrays of one shape.
+            It must decrease in q, increase in p, and have only one peak on the edge. The peak must
+            lie at p + q <= 1. Two examples are p - e^epsilon q and ln((p - delta)/q).
 
     Returns:
-        The value, and the limit that includes all rounding. Both are infinite if the peak is beyond
-        the grid.
+        The largest value, and an upper limit that includes all rounding errors. Both are infinite
+        if the peak is beyond the first point of the edge.
     """
     q, p, active = _find_coarse_edge(claim)
     best = int(np.argmax(figure(q, p)))
@@ -409,7 +421,7 @@ def _maximise_on_edge(
 
 @lru_cache(maxsize=64)
 def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
-    """Return corners (p, q) of a polygon around the joint range, up to just beyond p + q = 1."""
+    """Return corners (p, q) of a polygon around the part of the joint range with p + q <= 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
     p, _ = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
@@ -423,31 +435,33 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
 
 @suggest_arguments
 def of(held: Any) -> trade_off.Claim:
-    """Convert an accountant, a privacy loss distribution or a measurement to its claim.
+    """Convert a privacy accountant, or a similar object, to a claim for an audit.
 
-    The claim is a copy: later steps of the accountant do not change it.
+    The claim is a copy. If the accountant later counts more steps, the claim does not change.
 
     Args:
-        held: one of
+        held: one of these objects:
 
-            - Opacus' `RDPAccountant`: an `RDP` claim at its orders;
-            - Opacus' `PRVAccountant`: a `TradeOff` of its upper epsilons at 24 deltas from .5 to
-              1e-9, each too large by at most .01;
-            - a privacy loss distribution of dp-accounting: a `TradeOff` of its delta at 1,000
-              epsilons;
-            - a `dpcore.adapters.OpenDP` with `d_in`: the value of its privacy map, as a `ZCDP` or
-              a `TradeOff`;
-            - a claim, which is returned unchanged.
+            - Opacus' `RDPAccountant`. The result is an `RDP` claim at the default orders of Opacus.
+            - Opacus' `PRVAccountant`. The result is a `TradeOff` with the upper limit of the
+              accountant on epsilon at 24 deltas from .5 to 1e-9. Each epsilon is too large by at
+              most .01.
+            - A privacy loss distribution of dp-accounting. The result is a `TradeOff` with the
+              delta of the distribution at 1,000 epsilons.
+            - A `dpcore.adapters.OpenDP` with `d_in`. The result is the value of its privacy map, as
+              a `ZCDP` or a `TradeOff`.
+            - A claim object of `dpcore.claims`. The function returns it unchanged.
 
-            Opacus' `GaussianAccountant` raises an error, because its central limit theorem can give
-            an epsilon that is too small.
+            Opacus' `GaussianAccountant` raises a ValueError. It uses the central limit theorem,
+            which can give an epsilon that is too small.
 
     Returns:
         The claim.
 
     Raises:
-        TypeError: if `held` is none of these.
-        ValueError: if an accountant has counted no step, or `held` has no finite claim.
+        TypeError: if `held` is not one of these objects.
+        ValueError: if `held` is a `GaussianAccountant` or an accountant that has not counted any
+            step, or if it does not imply a finite epsilon.
 
     Source:
         For the RDP accountant of Opacus: Mironov, Talwar and Zhang (2019). For the PRV accountant:
@@ -455,7 +469,7 @@ def of(held: Any) -> trade_off.Claim:
         epsilon that is too small.
 
     Example:
-        An accountant of a training::
+        Audit a training with the claim of its accountant::
 
             engine = opacus.PrivacyEngine(accountant="rdp")
             ...
@@ -485,7 +499,7 @@ def of(held: Any) -> trade_off.Claim:
 
 
 def _read_rdp_accountant(accountant: Any) -> RDP:
-    """Return the divergences of the steps that Opacus has counted."""
+    """Return the `RDP` claim of all steps that the accountant has counted."""
     from opacus.accountants.analysis.rdp import compute_rdp
 
     total = np.zeros(_OPACUS_ORDERS.size)
@@ -498,7 +512,7 @@ def _read_rdp_accountant(accountant: Any) -> RDP:
 
 
 def _read_loss_distribution(losses: Any) -> trade_off.TradeOff:
-    """Return the deltas of a privacy loss distribution, at epsilons up to a tiny delta."""
+    """Return a table of the deltas of a privacy loss distribution at 1,000 epsilons."""
     least = float(losses.get_delta_for_epsilon(math.inf))
     most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _PROFILE_DELTAS[-1]))
     shares = np.linspace(0.0, 1.0, _PROFILE_EPSILON_COUNT) ** 1.2
@@ -512,7 +526,7 @@ def _read_loss_distribution(losses: Any) -> trade_off.TradeOff:
 
 
 def _read_measurement(adapter: Any) -> trade_off.Claim:
-    """Return the claim of an OpenDP measurement's privacy map at the adapter's `d_in`."""
+    """Return the claim that an OpenDP measurement makes for neighbours at distance `d_in`."""
     measure = str(adapter.measurement.output_measure)
     if adapter.d_in is None:
         requirement = "a measurement with d_in, how far apart neighbouring inputs are"
@@ -531,7 +545,7 @@ def _read_measurement(adapter: Any) -> trade_off.Claim:
 
 
 def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.TradeOff:
-    """Return the table of the informative pairs, with the least delta at each epsilon."""
+    """Return a `TradeOff` of the pairs with a finite epsilon and a delta below 1."""
     # A negative epsilon at some delta implies the claim with epsilon 0.
     epsilons = np.maximum(epsilons, 0.0)
     says = np.isfinite(epsilons) & (deltas >= 0.0) & (deltas < 1.0)

@@ -1,6 +1,8 @@
-"""Claims that are trade-off curves: their contract, Gaussian privacy, and curves as tables.
+"""Claims that are trade-off curves: the base class `Claim`, Gaussian DP, and any other curve.
 
-A table is stored as the tangents of its curve.
+A trade-off curve f maps the type I error of a test between two inputs to the least type II error. A
+tangent of f with slope -e^epsilon states the same as (epsilon, delta)-DP for one delta. `TradeOff`
+stores a curve as a table of such pairs (epsilon, delta).
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from ..report.shown import one_line
 from ..suggestions import suggest_arguments
 
 _CURVE_ERROR: Final = 1e-13
-"""Relative error of the functions that compute a curve; rounding is always to the safe side."""
+"""Relative error of the functions that compute a curve. Rounding always makes the claim weaker."""
 _TANGENT_COUNT: Final = 96
-"""Number of slopes from which a pilot chooses the tangent of a claim."""
+"""Number of (epsilon, delta) pairs of a claim from which an audit chooses one to test."""
 _MIN_TANGENT_DELTA: Final = 1e-15
 _MAX_TANGENT_SLOPE: Final = 700.0
 _REMOTE_DELTA: Final = 1e-5
-"""Delta that is stated for a claim without tangents, if the claim implies an epsilon there."""
+"""Delta in reports for a claim that no count can refute."""
 _MAX_STATED_EPSILON: Final = 1e300
 _MAX_PARAMETER: Final = 2.0**40
 _BISECTION_STEPS: Final = 50
@@ -43,10 +45,11 @@ _TYPE_ONE_ERRORS: Final = np.concatenate(
         [1.0],
     ]
 )
-"""Type I errors at which a function is read."""
+"""Type I errors at which the code evaluates a user's function."""
 _FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
-"""Assumed rounding errors of a function: of its value, and of its argument (times the slope).
-Values may exceed a chord by this much, and they are lowered by it."""
+"""Assumed rounding errors of a user's function: of its value, and of its argument (times the
+slope). The check for convexity allows errors of this size. The stored values are reduced by this
+size."""
 _TANGENT_ROUNDING: Final = 1e-15
 
 _Corner = tuple[float, float]
@@ -54,18 +57,20 @@ _Test = Callable[[_Corner, _Corner, _Corner], bool]
 
 
 class Claim(Record):
-    """A claim that is a trade-off curve f, in both orders of any two neighbouring inputs.
+    """Base class of claims: a trade-off curve f for every pair of neighbouring inputs.
 
-    Consider a test of "the input was x'" against "it was x". If its type I error is a, its type II
-    error is at least f(a). f is convex and at most 1 - a. It is its own inverse, because the claim
-    covers both orders. For every epsilon, the claim implies (epsilon, delta)-DP with the delta
-    ``delta(epsilon)``. This delta belongs to the tangent of slope -e^epsilon.
+    Let x and x' be two neighbouring inputs. Consider a test of "the input was x'" against "the
+    input was x". The claim states: if the type I error of the test is a, its type II error is at
+    least f(a). The curve f is convex, and f(a) is at most 1 - a. The claim also holds if x and x'
+    are exchanged. So f is its own inverse. For every epsilon, the claim implies (epsilon,
+    delta)-DP. The delta is the result of the method ``delta(epsilon)``. This (epsilon, delta)
+    corresponds to the tangent of f with slope -e^epsilon.
 
-    All rounding makes the claim weaker: f is rounded down, delta and epsilon are rounded up.
+    Rounding always makes the claim weaker: f is rounded down, delta and epsilon are rounded up.
 
     Attributes:
-        parameter: name of the single number of the claim, "mu" or "rho", or None if it has several.
-        conversion: how the curve follows from the claim.
+        parameter: name of the parameter, "mu" or "rho". None if the claim has more than one number.
+        conversion: text that describes how dpcore computes the curve from the claim.
     """
 
     __slots__ = ()
@@ -77,13 +82,13 @@ class Claim(Record):
         """Return the least type II error of any test with a given type I error, rounded down.
 
         Args:
-            alpha: type I errors, any shape, from 0 to 1.
+            alpha: array of type I errors of any shape, or one number, from 0 to 1.
 
         Returns:
-            The type II errors, same shape; a float for a single one.
+            The type II errors f(alpha), in the shape of `alpha`; a float if `alpha` is one number.
 
         Raises:
-            TypeError: if `alpha` does not hold numbers.
+            TypeError: if `alpha` does not contain numbers.
             ValueError: if a value is not from 0 to 1.
         """
         errors = check_array("alpha", alpha, 0.0, 1.0)
@@ -93,16 +98,16 @@ class Claim(Record):
     def delta(self, epsilon: npt.ArrayLike) -> Any:
         """Return the least delta for which the claim implies (epsilon, delta)-DP, rounded up.
 
-        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``.
+        The delta is ``max over a of 1 - f(a) - e^epsilon a``, where f is the trade-off curve.
 
         Args:
-            epsilon: epsilons, any shape, at least 0.
+            epsilon: array of epsilons of any shape, or one number, at least 0.
 
         Returns:
-            The deltas, same shape, from 0 to 1; a float for a single one.
+            The deltas, from 0 to 1, in the shape of `epsilon`; a float if `epsilon` is one number.
 
         Raises:
-            TypeError: if `epsilon` does not hold numbers.
+            TypeError: if `epsilon` does not contain numbers.
             ValueError: if a value is negative or NaN.
         """
         epsilons = check_array("epsilon", epsilon, 0.0, math.inf)
@@ -116,7 +121,8 @@ class Claim(Record):
             delta: delta, in [0, 1).
 
         Returns:
-            Epsilon, at least 0; infinite if the claim implies no epsilon at this delta.
+            The least epsilon, at least 0. It is infinite if no epsilon follows from the claim at
+            this delta.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -125,10 +131,10 @@ class Claim(Record):
         return self._epsilon(delta_level(delta))
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power: the inverse of 1 - f.
+        """Return the least type I error that the claim allows for a test with a given power.
 
         Args:
-            power: probability of the correct decision on x, from 0 to 1.
+            power: probability that the test decides correctly if the input was x, from 0 to 1.
 
         Returns:
             The type I error, rounded down.
@@ -137,27 +143,26 @@ class Claim(Record):
         return float(self._type_two(np.array([1.0 - power]))[0])
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) pairs among which a pilot chooses the pair to refute.
+        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of these pairs.
 
         Returns:
-            Increasing epsilons, up to 700, and the delta of each, below 1. Both arrays are empty if
-            the claim implies no delta below 1 at any of them.
+            An array of increasing epsilons, up to 700, and an array of their deltas, below 1. Both
+            arrays are empty if the claim does not imply a delta below 1 at any of these epsilons.
         """
         return _compute_tangents(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
-        """Return a merit of events, by how far they exceed the claim; the pilot chooses by it.
+        """Return scores of events: larger for an event that violates the claim more clearly.
 
         Args:
-            p: lower limits of the rates on the numerator's side.
-            q: upper limits of the rates on the other side, same shape.
+            p: lower limits on the probability of each event on x.
+            q: upper limits on the probability of each event on x', in the shape of `p`.
 
         Returns:
-            A merit for each event. Let r be the largest rate that the tangents allow together with
-            q. The merit is Phi^-1(p) - Phi^-1(r), plus the mu of a Gaussian claim with the same
-            delta(0). For `GDP` it is about the mu that the rates show; without tangents it is that
-            mu. If the rates show no violation, the merit is below 0, and a larger merit is still
-            better.
+            One score per event. Let r be the largest probability on x that the claim allows
+            together with `q` on x'. The score is Phi^-1(p) - Phi^-1(r), plus the mu of a Gaussian
+            claim with the same delta(0). If `p` and `q` do not violate the claim, the score is
+            below 0, and a larger score still means a better event.
         """
         from scipy.special import ndtri
 
@@ -178,28 +183,31 @@ class Claim(Record):
         return merits
 
     def gaussian(self) -> float:
-        """Return the largest mu of Gaussian noise that satisfies the claim, at its tangents.
+        """Return the largest mu of Gaussian noise that satisfies the claim.
 
-        For `ZCDP` it is sqrt(2 rho), because Gaussian noise of that mu satisfies exactly rho. It is
-        0 if a tangent has delta 0, and infinite if the claim has no tangent.
+        The method tests the condition at the (epsilon, delta) pairs of `tangents`. The result is 0
+        if one of these deltas is 0, and infinite if there is no pair. (`ZCDP` returns sqrt(2 rho),
+        the mu of Gaussian noise whose zCDP parameter is exactly rho.)
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
 
     def with_parameter(self, value: float) -> Claim:
-        """Return the claim of the same kind with a different parameter."""
+        """Return a claim of the same class, with another value of the parameter mu or rho."""
         return type(self)(value)  # type: ignore[call-arg]
 
     def largest(self, refuted: Callable[[Claim], bool], tolerance: float = 0.0) -> float:
-        """Return the largest parameter that is refuted, by bisection from below.
+        """Return the largest value of the parameter (mu or rho) that is refuted, by bisection.
 
         Args:
-            refuted: function that returns True if a claim is refuted. If it refutes a claim, it
-                must refute every smaller one.
-            tolerance: relative width at which the search ends.
+            refuted: function that returns True if a claim is refuted. If it returns True for a
+                parameter, it must return True for every smaller parameter.
+            tolerance: the search ends when the relative width of the interval is at most this
+                number.
 
         Returns:
-            The parameter; 0 if not even a parameter close to 0 is refuted.
+            The largest refuted parameter, rounded down. It is 0 if even parameters close to 0 are
+            not refuted.
         """
         low, high = 0.0, 1.0
         while high < _MAX_PARAMETER and refuted(self.with_parameter(high)):
@@ -213,26 +221,26 @@ class Claim(Record):
 
     @abstractmethod
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
 
     @abstractmethod
     def _type_two(self, errors: Floats) -> Floats:
-        """Return f at type I errors, shape `(m,)`."""
+        """Return the type II errors f at given type I errors, shape `(m,)`."""
 
     @abstractmethod
     def _deltas(self, epsilons: Floats) -> Floats:
-        """Return delta at epsilons, shape `(m,)`."""
+        """Return the deltas that the claim implies at given epsilons, shape `(m,)`."""
 
     @abstractmethod
     def _epsilon(self, delta: float) -> float:
-        """Return epsilon at a delta."""
+        """Return the epsilon that the claim implies at a delta."""
 
     def __repr__(self) -> str:
-        """Return one line: the claim, and the derivation of its curve."""
+        """Return one line with the claim and the way in which dpcore computes its curve."""
         return f"<{type(self).__name__} {self.in_words()}: {self.conversion}>"
 
     def __str__(self) -> str:
-        """Return the claim in words."""
+        """Return the claim as text."""
         return self.in_words()
 
 
@@ -241,14 +249,16 @@ class Claim(Record):
 class GDP(Claim, word="GDP"):
     """A claim of mu-Gaussian differential privacy.
 
-    The two outputs are at least as hard to distinguish as N(0, 1) and N(mu, 1).
+    The claim states: for any two neighbouring inputs, it is at least as hard to distinguish the two
+    output distributions as to distinguish N(0, 1) from N(mu, 1).
 
-    ``f(a) = Phi(Phi^-1(1 - a) - mu)`` and ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon
-    Phi(-mu/2 - epsilon/mu)``. Both are exact. If the value of a query changes by at most s, noise
-    N(0, sigma^2) on this value satisfies GDP(s/sigma).
+    The trade-off curve is ``f(a) = Phi(Phi^-1(1 - a) - mu)``. The claim implies (epsilon, delta)-DP
+    with ``delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``. Both formulas are
+    exact. For example, let the result of a query differ by at most s between neighbours. Then the
+    result with noise N(0, sigma^2) satisfies GDP(s/sigma).
 
     Args:
-        mu: the parameter, above 0.
+        mu: parameter of Gaussian DP, above 0.
 
     Raises:
         TypeError: if `mu` is not a number.
@@ -275,15 +285,15 @@ class GDP(Claim, word="GDP"):
         object.__setattr__(self, "mu", real("mu", self.mu, low=0.0, open_low=True))
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         return f"mu <= {self.mu:g} (Gaussian DP)"
 
     def gaussian(self) -> float:
-        """Return mu."""
+        """Return mu, the largest mu of Gaussian noise that satisfies the claim."""
         return self.mu
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power."""
+        """Return the least type I error of any test with a given power, rounded down."""
         from scipy.special import ndtr, ndtri
 
         return float(ndtr(float(ndtri(power)) - self.mu)) * (1.0 - _CURVE_ERROR)
@@ -316,7 +326,7 @@ class GDP(Claim, word="GDP"):
 
 @lru_cache(maxsize=64)
 def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
-    """Return the tangents of a claim; every candidate of an event is compared with them."""
+    """Compute the (epsilon, delta) pairs that the claim implies, at up to 96 epsilons."""
     epsilons = tangent_slopes(claim)
     deltas = np.asarray(claim.delta(epsilons))
     epsilons, deltas = epsilons[deltas < 1.0], deltas[deltas < 1.0]
@@ -326,14 +336,18 @@ def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
 
 
 def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
-    """Return the (epsilon, delta) of a claim that an event is expected to refute best.
+    """Return the (epsilon, delta) of a claim that further draws of an event can refute best.
 
-    It is the tangent that the rates exceed by the largest number of standard errors. It must be
-    chosen on draws that are not counted. For a claim without tangents it is `find_remote_tangent`.
+    For each (epsilon, delta) that the claim implies, the function computes p - e^epsilon q - delta
+    in standard errors, with the estimated probabilities p and q of the event on x and x'. It
+    returns the (epsilon, delta) with the largest value. Choose it from a pilot, and count other
+    draws for the test. If the claim does not imply any (epsilon, delta) with delta below 1 and
+    epsilon up to 700, the result is that of `find_remote_tangent`.
 
     Args:
         claim: the claim.
-        counts: counts of the pilot, the numerator's side first.
+        counts: counts of the event on x and x' in the pilot (the first draws, which are not counted
+            later).
 
     Returns:
         Epsilon and delta, rounded up.
@@ -359,7 +373,7 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
 
 
 def find_remote_tangent(claim: Claim) -> tuple[float, float]:
-    """Return the (epsilon, delta) that reports state for a claim that no count can refute."""
+    """Return an (epsilon, delta) that the claim implies, for claims that cannot be refuted."""
     delta = min(max(_REMOTE_DELTA, claim.delta(math.inf)), math.nextafter(1.0, 0.0))
     # No count certifies this largest stated number either, and plots extend beyond it.
     return min(claim.epsilon(delta), _MAX_STATED_EPSILON), delta
@@ -367,7 +381,7 @@ def find_remote_tangent(claim: Claim) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def tangent_slopes(claim: Claim) -> Floats:
-    """Return epsilons from 0 to the one at which delta is almost 0, denser near 0."""
+    """Return 96 epsilons from 0 to an epsilon at which the delta of the claim is almost 0."""
     most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
         # If delta never falls so low, go to the epsilon at which it stops falling.
@@ -383,25 +397,30 @@ def _as_float_or_array(array: Floats) -> Any:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class TradeOff(Claim, word="TradeOff"):
-    """A claim of any trade-off curve: a function, or (epsilon, delta) pairs that hold together.
+    """A claim of any trade-off curve, from a function or from several pairs (epsilon, delta).
 
-    A function is read at 1,019 type I errors. By convexity, the lines through neighbouring points
-    lie below the function outside their interval. The claim is the largest convex curve that these
-    lines allow. It is never above the function, and it cannot show a delta below 1e-12. If a
-    function f is not its own inverse, the claim is max(f, f^-1), because it covers both orders of a
-    pair. Files and other processes store the table, never the function.
+    Give either `function`, or `epsilons` and `deltas`. With pairs, the claim states: the mechanism
+    is (epsilon, delta)-DP for every pair.
+
+    dpcore evaluates a function at 1,019 type I errors. It replaces the function by a convex curve
+    that is never above the function, so the claim becomes slightly weaker. This curve cannot show a
+    delta below 1e-12. If the function f is not its own inverse, the claim is max(f, f^-1), because
+    the claim holds for both orders of two neighbours. dpcore stores the curve as a table of pairs
+    (epsilon, delta). Files and pickles contain only this table, not the function.
 
     Args:
-        function: function from a type I error, a float from 0 to 1, to the least type II error. It
-            must be convex, at least 0 and at most 1 - a. None if epsilons and deltas are given.
+        function: function that maps a type I error a, a float from 0 to 1, to the least type II
+            error. It must be convex, at least 0 and at most 1 - a. None if `epsilons` and `deltas`
+            are given.
         epsilons: epsilons, at least 0, increasing, shape `(m,)`.
-        deltas: delta of each, from 0 to below 1.
-        origin: source of the curve, for reports.
+        deltas: delta of each epsilon, at least 0 and below 1, shape `(m,)`.
+        origin: text for reports that names the source of the curve.
 
     Raises:
-        TypeError: if an argument has the wrong type, or both or neither form is given.
-        ValueError: if the function is not convex, is below 0, or is above 1 - a; the message names
-            the point. Also if epsilons are not increasing, or an entry is out of range.
+        TypeError: if an argument has the wrong type, if both `function` and `epsilons` are given,
+            or if neither is given.
+        ValueError: if the function is not convex, is below 0, or is above 1 - a (the message shows
+            the type I error). Also if `epsilons` are not increasing, or an entry is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1, proposition 2.12 for (epsilon, delta) pairs as
@@ -428,7 +447,7 @@ class TradeOff(Claim, word="TradeOff"):
         deltas: npt.ArrayLike | None = None,
         origin: str = "",
     ) -> None:
-        """Read the function, or check the pairs."""
+        """Evaluate the function, or check the (epsilon, delta) pairs."""
         if (function is None) == (epsilons is None) or (epsilons is None) != (deltas is None):
             raise mistyped("function", "given, or epsilons and deltas instead of it", function)
         if function is not None:
@@ -442,27 +461,27 @@ class TradeOff(Claim, word="TradeOff"):
         set_fields(self, epsilons=slopes, deltas=heights, origin=origin)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return the arguments that rebuild the claim from its table."""
+        """Return what pickle needs to rebuild the claim from its table."""
         return type(self), (None, self.epsilons, self.deltas, self.origin)
 
     def in_words(self) -> str:
-        """Return the claim as reports state it."""
+        """Return the text that states the claim in reports."""
         return f"trade-off curve of {self.origin}"
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power."""
+        """Return the least type I error of any test with a given power, rounded down."""
         epsilons, deltas = self._list_representable()
         first = float(((power - deltas) * np.exp(-epsilons)).max(initial=0.0))
         second = float((1.0 - deltas - np.exp(epsilons) * (1.0 - power)).max(initial=0.0))
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) pairs for a pilot's choice; all pairs of a short table."""
+        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
         few = self.epsilons.size <= _TANGENT_COUNT
         return self._list_representable() if few else _compute_tangents(self)
 
     def _list_representable(self) -> tuple[Floats, Floats]:
-        """Return the pairs for which e^epsilon is a float64."""
+        """Return the (epsilon, delta) pairs with a finite e^epsilon as a float64."""
         keep = self.epsilons <= _MAX_TANGENT_SLOPE
         return self.epsilons[keep], self.deltas[keep]
 
@@ -501,10 +520,10 @@ class TradeOff(Claim, word="TradeOff"):
 
 @lru_cache(maxsize=64)
 def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
-    """Return logarithms of slopes and deltas of all tangents; delta is convex in the slope.
+    """Return the log slopes and the deltas of all tangents of the curve.
 
-    A tangent of the curve gives a tangent of its inverse too. Since the curve is not below 0, slope
-    0 with delta 1 is added. Between two tangents, the corner between them determines delta.
+    Each tangent of the curve gives a tangent of its inverse too. The curve is not below 0, so the
+    function adds slope 0 with delta 1. Tangents that do not limit the curve are left out.
     """
     steep, heights = claim.epsilons, claim.deltas
     logs = np.concatenate([[-math.inf], -steep[::-1], steep])
@@ -516,27 +535,29 @@ def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
 
 
 def _interpolate_delta(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
-    """Return delta at a slope between two tangents, with all slopes as logarithms."""
+    """Return the delta at a slope between the slopes of two tangents (all slopes as logarithms)."""
     share = np.expm1(log - right[0]) / np.expm1(left[0] - right[0])
     return right[1] + (left[1] - right[1]) * share
 
 
 def _is_above_chord(first: _Corner, middle: _Corner, last: _Corner) -> bool:
-    """Return True if a tangent implies no more than its two neighbours (slopes as logarithms)."""
+    """Return True if the middle tangent does not limit the curve more than its two neighbours."""
     return middle[1] >= float(_interpolate_delta(middle[0], first, last))
 
 
 def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:
-    """Return an argument as a row of float64 with at least one entry.
+    """Check that an argument is a non-empty vector of numbers, and return it as float64.
 
     Args:
         name: name of the argument.
         value: value of the argument.
-        partner: a row of the same length, with the name of one of its numbers; or None.
+        partner: a pair of a vector that must have the same length and a word for one of its numbers
+            (such as "order"), or None.
 
     Raises:
-        TypeError: if `value` does not hold numbers.
-        ValueError: if `value` is empty, not one-dimensional, or of a different length.
+        TypeError: if `value` does not contain numbers.
+        ValueError: if `value` is empty or not one-dimensional, or if it has another length than
+            `partner`.
     """
     array = numeric(name, "a non-empty row of numbers", value)
     if array.ndim != 1 or array.size == 0:
@@ -547,13 +568,13 @@ def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None =
 
 
 def check_rising(name: str, row: Floats) -> None:
-    """Raise a ValueError unless each number of a row is above the one before it."""
+    """Raise a ValueError if the numbers in a vector are not strictly increasing."""
     if (np.diff(row) <= 0.0).any():
         raise invalid(name, "in rising order, each given once", row)
 
 
 def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
-    """Return checked epsilons and deltas."""
+    """Check epsilons and deltas, and return them as float64 vectors."""
     slopes = check_number_row("epsilons", epsilons)
     heights = check_number_row("deltas", deltas, (slopes, "epsilon"))
     if not (np.isfinite(slopes) & (slopes >= 0.0)).all():
@@ -565,7 +586,7 @@ def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
 
 
 def _read_function(function: Callable[[float], float]) -> Floats:
-    """Return the values of a function at the type I errors, checked and lowered by rounding."""
+    """Evaluate a function at the 1,019 type I errors, check the values, and round them down."""
     points = []
     for error in _TYPE_ONE_ERRORS.tolist():
         value = function(error)
@@ -590,18 +611,18 @@ def _read_function(function: Callable[[float], float]) -> Floats:
 
 
 def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return corners of a convex line that is nowhere above a convex function.
+    """Return the corners of a piecewise linear convex function that is not above a convex function.
 
-    On each interval between points, the function is above two lines: the line through the two
-    points before the interval, and the line through the two points after it. The corners are where
-    these lines cross.
+    On each interval between neighbouring points, the convex function is above two lines. One line
+    goes through the last two points up to the interval. The other line goes through the first two
+    points after the interval. The corners are the points in which two such lines cross.
 
     Args:
-        x: increasing points, at least four.
+        x: increasing points, at least four, shape `(m,)`.
         y: values of the convex function at these points.
 
     Returns:
-        The corners, with increasing x from the first point to the last.
+        The x and y coordinates of the corners, with increasing x from the first point to the last.
     """
     x, y = _lower_hull(x, y, _turns_up)
     if x.size < 4:
@@ -621,7 +642,7 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _lower_hull(x: Floats, y: Floats, turns_up: _Test) -> tuple[Floats, Floats]:
-    """Return the corners of the largest convex function that is nowhere above the points."""
+    """Return the corners of the largest convex function that is not above any of the points."""
     kept: list[_Corner] = []
     for point in zip(x.tolist(), y.tolist(), strict=True):
         if kept and point[0] <= kept[-1][0]:
@@ -634,13 +655,13 @@ def _lower_hull(x: Floats, y: Floats, turns_up: _Test) -> tuple[Floats, Floats]:
 
 
 def _turns_up(first: _Corner, middle: _Corner, last: _Corner) -> bool:
-    """Return True if the middle point lies on or above the line between the others."""
+    """Return True if the middle point is on or above the line through the other two points."""
     rise = (middle[1] - first[1]) * (last[0] - first[0])
     return rise >= (last[1] - first[1]) * (middle[0] - first[0])
 
 
 def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
-    """Return the (epsilon, delta) pairs of the pieces of a curve and of its inverse."""
+    """Return the (epsilon, delta) pairs of the linear pieces of a curve and of its inverse."""
     slopes = -np.diff(type_two) / np.diff(errors)
     heights = type_two[:-1] + slopes * errors[:-1]
     slopes, heights = slopes[slopes > 0.0], heights[slopes > 0.0]
@@ -653,7 +674,7 @@ def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]
 
 
 def least_deltas(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
-    """Return each distinct epsilon, increasing, with its least delta."""
+    """Return the distinct epsilons in increasing order, each with its least delta."""
     order = np.lexsort((deltas, epsilons))
     distinct, first = np.unique(epsilons[order], return_index=True)
     return distinct, deltas[order][first]

@@ -1,4 +1,4 @@
-"""Command line interface: `dpcore audit`, `dpcore reproduce` and `dpcore info`."""
+"""Command line interface of dpcore, with commands such as `dpcore audit`."""
 
 from .app import app, main
 

@@ -1,7 +1,7 @@
-"""Command line interface: `dpcore audit` and the other commands.
+"""Commands of the `dpcore` command line, with their help texts.
 
-Only the entry points import this module, so `import dpcore` does not import typer. The long texts
-of `--help` are here. In them, `[bold]` and similar words are rich markup.
+Only the program `dpcore` and `python -m dpcore` import this module, so `import dpcore` does not
+import typer. In the help texts, `[bold]` and similar words are markup of the package rich.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ INFO_EPILOG = """[bold]Examples[/bold]
 
 
 def print_systems(as_json: bool) -> int:
-    """Print the published systems."""
+    """Print the list of published systems, as a table or as JSON, and return the exit status."""
     if as_json:
         print(json.dumps([_list_facts(name) for name in SYSTEMS]))
         return NOT_REFUTED
@@ -285,7 +285,7 @@ def _list_facts(name: str) -> dict[str, Any]:
 
 
 def print_experiments(as_json: bool) -> int:
-    """Print the experiments."""
+    """Print the list of experiments, as text or as JSON, and return the exit status."""
     about = {name: (inspect.getdoc(experiments.get(name)) or "") for name in experiments.NAMES}
     about = {name: " ".join(text.partition("\n\n")[0].split()) for name, text in about.items()}
     if as_json:
@@ -297,7 +297,7 @@ def print_experiments(as_json: bool) -> int:
 
 
 def run_experiment(asked: ExperimentArguments) -> int:
-    """Run an experiment; print its table and the names of the files that it wrote."""
+    """Run an experiment, print its result and the written files, and return the exit status."""
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
@@ -346,7 +346,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
 
 
 def print_environment(as_json: bool) -> int:
-    """Print versions, the CPU path and the number of threads."""
+    """Print versions, the CPU path (the instruction set in use) and the number of threads."""
     with report_bad_usage():
         cpu = _core.cpu()
     facts = {
@@ -395,7 +395,7 @@ def _accept_top_options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Accept the options of dpcore itself."""
+    """Accept the options of `dpcore` before the name of a command, such as --version."""
 
 
 @app.command("audit", help=AUDIT_HELP, epilog=AUDIT_EPILOG)
@@ -407,7 +407,7 @@ def _run_audit(
     asked: options.AuditArguments,
     traceback: options.Traceback = False,
 ) -> None:
-    """Audit a system or a user's own mechanism, or list the systems."""
+    """Run `dpcore audit`, or list the published systems with --list."""
 
     def work() -> int:
         if systems:
@@ -421,7 +421,7 @@ def _run_audit(
 def _add_command(
     name: str, kind: type[Any], work: Callable[[Any, str], int], text: str, epilog: str
 ) -> None:
-    """Add a command that runs `work` with its options and the command line."""
+    """Add a command to dpcore. The command calls `work(options, command line)`."""
 
     @app.command(name, help=text, epilog=epilog)
     @add_options(kind)
@@ -458,7 +458,7 @@ def _run_reproduce_command(
     asked: options.ExperimentArguments,
     traceback: options.Traceback = False,
 ) -> None:
-    """Run an experiment, or list the experiments."""
+    """Run `dpcore reproduce`, or list the experiments with --list."""
 
     def work() -> int:
         if asked.name is None or names:
@@ -472,12 +472,12 @@ def _run_reproduce_command(
 
 @app.command("info", help=INFO_HELP, epilog=INFO_EPILOG)
 def _run_info_command(as_json: options.Json = False) -> None:
-    """Show versions, CPU path and threads."""
+    """Run `dpcore info`, which shows versions, the CPU path and the number of threads."""
     raise typer.Exit(run_guarded(lambda: print_environment(as_json)))
 
 
 def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) -> None:
-    """Raise an error for options that a listing would ignore."""
+    """Raise `Usage` if the command line has options that a list of names would ignore."""
     for key in context.params:
         source = context.get_parameter_source(key)
         if key not in allowed and source is not None and source.name != "DEFAULT":
@@ -486,14 +486,24 @@ def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) ->
 
 @suggest_arguments
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run a `dpcore` command and return its exit status.
 
     Args:
         args: command-line arguments after `dpcore`. Defaults to the arguments of the process.
 
     Returns:
-        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (undecided, dependent
-        rows, or an error in the mechanism or dpcore), 130 interrupted (128 + n by a signal n).
+        The exit status:
+
+        - 0: the claim is not refuted, or a command without a verdict (such as `dpcore plan`)
+          succeeded.
+        - 1: the claim is refuted.
+        - 2: the command line is wrong.
+        - 3: no verdict. The audit is undecided, the rows depend on each other, the mechanism or
+          dpcore raised an error, or the output could not be written.
+        - 4: parts of a run are missing (`dpcore merge`).
+        - 5: the file of a part could not be written (`dpcore count`).
+        - 130: interrupted with Ctrl-C. If a signal with number n ended the run, the status is 128 +
+          n.
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])
@@ -512,9 +522,10 @@ def main(args: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _interrupt_on_signals() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C inside the context.
+    """Treat the signals SIGTERM and SIGHUP like Ctrl-C while this context is active.
 
-    A signal that is ignored, as SIGHUP under nohup, or that has another handler, is not changed.
+    The context does not change a signal that the process ignores (such as SIGHUP under nohup) or
+    that has another handler.
     """
     is_main = threading.current_thread() is threading.main_thread()
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP") if is_main]
@@ -533,7 +544,7 @@ _NUMBER_COMPLAINT: Final = re.compile("Input should be a valid (number|integer)"
 
 
 def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
-    """Return the error message for an option that is not a number, with its value."""
+    """Return the error message for an option whose value is not a number."""
     option = text.partition("'")[2].partition("'")[0]
     matches = [word.partition("=") for word in words if word.partition("=")[0] == option]
     value = matches[0][2] or words[words.index(option) + 1] if matches else ""

@@ -1,7 +1,8 @@
-"""Implementation of `dpcore audit`, `audit-outputs`, `audit-table` and `plan`.
+"""Implementation of the commands `audit`, `count`, `merge`, `audit-outputs`, `audit-table`, `plan`.
 
-Each command makes objects from its options, calls one function of the package, and delivers the
-report: to stdout as text or JSON, as a picture, or as an HTML page.
+Each command makes Python objects from its options and calls one function of dpcore. Then it prints
+the report to stdout as text or JSON. If requested, it also saves the report as a picture or an HTML
+page.
 """
 
 from __future__ import annotations
@@ -79,13 +80,13 @@ from .options import (
 
 _DISK_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CLUSTER_SECONDS = 30
-"""Time limit in seconds for the answer of a cluster's scheduler."""
+"""Time limit in seconds for the connection to the scheduler of a Dask cluster."""
 
 _DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
 
 
 def parse_relation(text: str | None) -> Neighbour | None:
-    """Parse the neighbour relation of `--neighbour`.
+    """Parse the value of `--neighbour`, a relation that defines which inputs are neighbours.
 
     Args:
         text: "l1=1", "l2=1", "linf=1" (any radius), "replace", "add-remove", or None.
@@ -94,7 +95,7 @@ def parse_relation(text: str | None) -> Neighbour | None:
         A relation of `dpcore.pairs`, or None for None.
 
     Raises:
-        Usage: if the text is not one of these.
+        Usage: if the text is not one of these values.
     """
     if text is None:
         return None
@@ -109,10 +110,10 @@ def parse_relation(text: str | None) -> Neighbour | None:
 
 
 def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
-    """Read the pair of `--x` and `--x-prime`, or the pairs of `--patterns`, or None without both.
+    """Return the inputs from the options: one pair, the pairs of `--patterns`, or None.
 
     Raises:
-        Usage: if options are missing or exclude each other, or an input is invalid.
+        Usage: if an option is missing, two options exclude each other, or an input is invalid.
     """
     if asked.patterns is not None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
@@ -124,10 +125,10 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
 
 
 def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
-    """Read the pair of `--x` and `--x-prime`, or of two texts, or None if no input is given.
+    """Return the pair of inputs from `--x` and `--x-prime`, or from two texts, or None.
 
     Raises:
-        Usage: as for `read_pairs`.
+        Usage: if an option is missing, two options exclude each other, or an input is invalid.
     """
     texts = (asked.text, asked.text_prime)
     if texts != (None, None):
@@ -189,7 +190,7 @@ _SYSTEM_OPTIONS = tuple(
 
 
 def run_audit(asked: AuditArguments, command: str = "") -> int:
-    """Run the requested audit, print the result, and return the exit status."""
+    """Run `dpcore audit`: audit a mechanism, print the report, and return the exit status."""
     if asked.resume is not None:
         asked = _read_asked(asked)
     if asked.target is None and asked.command is None:
@@ -221,7 +222,11 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
 def check_claim(
     asked: AuditArguments | OutputsArguments | TableArguments | TraceArguments, advice: str = ""
 ) -> None:
-    """Raise an error for --claim with --no-claim and, if `advice` is given, for neither of them."""
+    """Raise `Usage` if --claim and --no-claim are both given.
+
+    If `advice` is not empty, the function also raises `Usage`, with this text, if neither option is
+    given.
+    """
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.claim is None and not asked.no_claim and advice:
@@ -236,7 +241,7 @@ def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int
 
 
 def find_status(report: Audit | OutputsAudit) -> int:
-    """Return the exit status of an audit that was not interrupted."""
+    """Return the exit status for the report of an audit that was not interrupted."""
     # The statuses 0 and 1 must not be returned for a claim that was not tested.
     if report.checks or report.undecided:
         return NO_VERDICT
@@ -244,7 +249,7 @@ def find_status(report: Audit | OutputsAudit) -> int:
 
 
 def _read_asked(asked: AuditArguments) -> AuditArguments:
-    """Return the options that began a run, with the current options of the process."""
+    """Return the options that the run file of --resume stores, with the current process options."""
     usual = AuditArguments(resume=asked.resume)
     own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
     for option in fields(asked):
@@ -267,7 +272,7 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
 
 
 def _list_asked(asked: AuditArguments) -> dict[str, Any]:
-    """List the options that a run file stores to continue a run, as plain data."""
+    """Return the options that a run file stores (so that a run can continue), in JSON types."""
     held = {option.name: getattr(asked, option.name) for option in fields(asked)}
     if isinstance(asked.claim, Claim):
         held["claim"] = encode_value(asked.claim)
@@ -275,7 +280,7 @@ def _list_asked(asked: AuditArguments) -> dict[str, Any]:
 
 
 def _read_options_of_run(run: RunFile) -> AuditArguments:
-    """Read the options that began a run, each with its declared type."""
+    """Return the options that a run file stores, after a check of their types."""
     assert run.fixed is not None
     hints, options = get_type_hints(AuditArguments), dict(run.asked)
     with report_bad_usage():
@@ -292,18 +297,19 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
 
 
 _NAMES_OF_CODE: Final = ("target", "command")
-"""Options that name code. The run file stores them, but only the command line can run them."""
+"""Options that name the code to run. The run file stores them, but dpcore runs only code that the
+command line names."""
 
 _OPTIONS_OF_PROCESS: Final = tuple(
     option.name
     for option in fields(CountArguments)
     if option.name in AuditArguments.__dataclass_fields__ and option.name not in _NAMES_OF_CODE
 )
-"""Options of the counting process, which may differ between the parts of a run."""
+"""Options of a process (such as its threads), which may differ between the parts of a run."""
 
 
 def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
-    """Raise an error if the command line does not name the same code as the run file."""
+    """Raise `Usage` if the command line does not name the same code as the run file."""
     own = [getattr(asked, name) for name in _NAMES_OF_CODE]
     held = [getattr(begun, name) for name in _NAMES_OF_CODE]
     if own == held or (own == [None, None] and held[1] is None and held[0] in SYSTEMS):
@@ -317,7 +323,7 @@ def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
 
 @contextlib.contextmanager
 def open_cluster(address: str | None) -> Iterator[Any]:
-    """Yield the Dask client of an address or of `local:N`, or None without an address."""
+    """Yield a Dask client for an address or for `local:N` (N local processes), or None."""
     if address is None:
         yield None
         return
@@ -347,7 +353,7 @@ def open_cluster(address: str | None) -> Iterator[Any]:
 
 
 def run_count(asked: CountArguments) -> int:
-    """Count one part of a run, and return the exit status."""
+    """Run `dpcore count`: count the draws of one part of a run, and return the exit status."""
     number, slash, parts = asked.part.partition("/")
     if not (slash and number.isdigit() and parts.isdigit()):
         raise Usage(f"--part must be I/N, such as 3/64, got {asked.part}")
@@ -376,7 +382,7 @@ def run_count(asked: CountArguments) -> int:
 
 
 def _is_write_error(error: BaseException | None) -> bool:
-    """Return True for an error of the disk, not of the path, on the file of a part."""
+    """Return True if a disk error (such as a full disk) is the cause of an error."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             return True
@@ -385,7 +391,7 @@ def _is_write_error(error: BaseException | None) -> bool:
 
 
 def run_merge(asked: MergeArguments) -> int:
-    """Merge the parts of a run, print the result, and return the exit status."""
+    """Run `dpcore merge`: merge the parts of a run, print the report, return the exit status."""
     check_output_paths(asked)
     with report_bad_usage():
         try:
@@ -407,7 +413,10 @@ def _find_mechanism(
 
 @contextlib.contextmanager
 def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _OneOrMorePairs]]:
-    """Yield the mechanism of a target and its pair, within the context of the user's code."""
+    """Yield the mechanism that the command line names, and its inputs (one pair or several).
+
+    While the context is active, Python can import the modules in the folder of the user's file.
+    """
     if user.is_file_target(target):
         path, name = user.split_target(target)
         with user.user_code_context(path):
@@ -419,7 +428,7 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
 def _audit_pairs(
     asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs, client: Any
 ) -> Audit | None:
-    """Audit a mechanism; with --fit-only, begin a run and return None."""
+    """Audit a mechanism and return the report; with --fit-only, write a run file, return None."""
     with (
         report_bad_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),
@@ -440,7 +449,7 @@ def _audit_pairs(
 
 
 def _list_options(asked: AuditArguments) -> dict[str, Any]:
-    """List the arguments of `audit` that correspond to the options."""
+    """Return the keyword arguments of `dpcore.audit` that correspond to the options."""
     arguments = select_arguments(asked, audit)
     arguments["neighbour"] = parse_relation(asked.neighbour)
     arguments["start"] = _parse_first_trial(asked.start)
@@ -463,7 +472,7 @@ def _parse_first_trial(text: str) -> int:
 
 
 def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePairs]:
-    """Return the published system with its options, and its pair."""
+    """Return a published system with the given options, and its inputs."""
     if name not in SYSTEMS:
         close = find_closest_word(name, SYSTEMS)
         meant = f"did you mean {close}? " if close else ""
@@ -499,7 +508,7 @@ def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePa
 
 
 def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _OneOrMorePairs]:
-    """Return the mechanism of a command, and its pair of inputs as texts."""
+    """Return the mechanism that runs an external command (--command), and its inputs."""
     _refuse_options_of_systems(asked, "a command")
     if asked.repeat:
         raise Usage("--repeat does not apply to a command: it is for a function of your own")
@@ -527,7 +536,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
 
 
 def _read_statuses(text: str) -> list[int]:
-    """Read exit statuses, and signals by their names."""
+    """Parse the exit statuses of --catch. A signal may be given by its name."""
     statuses = []
     for name in map(str.strip, text.split(",")):
         try:
@@ -548,7 +557,7 @@ def _refuse_options_of_systems(asked: AuditArguments, what: str) -> None:
 def _load_own_mechanism(
     asked: AuditArguments, target: str, path: Path, name: str
 ) -> tuple[Any, _OneOrMorePairs]:
-    """Load a user's mechanism and its pair."""
+    """Load the user's mechanism from a file; return it and its inputs."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat, asked.catch)
@@ -569,7 +578,7 @@ def _load_own_mechanism(
 
 
 def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
-    """Audit the outputs in the files, print the result, and return the exit status."""
+    """Run `dpcore audit-outputs`: audit recorded outputs in files, and return the exit status."""
     n_files = 2 if asked.label is None else 1
     if len(asked.files) != n_files:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
@@ -603,7 +612,7 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
 
 @contextlib.contextmanager
 def _report_unreadable_files() -> Iterator[None]:
-    """Convert errors of arguments, and of files that cannot be read, to `Usage`."""
+    """Convert errors of argument checks and of unreadable files to `Usage`."""
     try:
         with report_bad_usage():
             yield
@@ -616,7 +625,7 @@ def _parse_column(name: str) -> str | int:
 
 
 def _parse_dtype(texts: Sequence[str]) -> str | dict[str | int, str] | None:
-    """Parse one type of cells, or types by columns."""
+    """Parse the values of --dtype: one type for all columns, or one type per column."""
     if not texts or (len(texts) == 1 and "=" not in texts[0]):
         return texts[0] if texts else None
     kinds: dict[str | int, str] = {}
@@ -633,7 +642,7 @@ def _parse_dtype(texts: Sequence[str]) -> str | dict[str | int, str] | None:
 
 
 def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
-    """Parse a number, a share such as 0.2, or two numbers separated by a comma."""
+    """Parse --guesses: a number of guesses, a share such as 0.2, or two numbers with a comma."""
     if text is None:
         return None
     try:
@@ -647,7 +656,7 @@ def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
 
 
 def run_plan(asked: PlanArguments) -> int:
-    """Compute the requested plan, print it, and return the exit status."""
+    """Run `dpcore plan`: compute a plan, print it, and return the exit status."""
     check_picture_path(asked.plot)
     made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
@@ -680,7 +689,7 @@ def _make_plan(asked: PlanArguments) -> Plan:
 
 
 def _parse_plan_guesses(text: str | None) -> Any:
-    """Parse guesses as a whole number or a share; other text is refused by `plan` later."""
+    """Parse --guesses as a number or a share; other text is returned (`plan` raises the error)."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return None if text is None else kind(text)
@@ -688,7 +697,7 @@ def _parse_plan_guesses(text: str | None) -> Any:
 
 
 def _save_plan_picture(made: Plan, path: str) -> None:
-    """Save the picture on a separate figure, because pyplot would keep it open."""
+    """Save the picture of a plan to a file, without pyplot (which would keep the figure open)."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(5.5, 3.4), layout="constrained")
@@ -702,7 +711,7 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
-    """Audit the table in a file, print the result, and return the exit status."""
+    """Run `dpcore audit-table`: audit the table in a file, and return the exit status."""
     check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
     table_report = _audit_table_file(asked)
@@ -732,7 +741,7 @@ def _audit_table_file(asked: TableArguments) -> TableAudit:
 
 
 def _read_matrix(option: str, path: str) -> Any:
-    """Read the matrix in a file; only the used part of a .npy file is read."""
+    """Return the matrix in a .npy or .npz file. A .npy file is memory-mapped."""
     try:
         if path.endswith(".npz"):
             from scipy.sparse import load_npz

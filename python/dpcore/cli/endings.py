@@ -1,4 +1,4 @@
-"""End of a command: delivery of its report, output of its errors, and its exit status."""
+"""Last steps of a command: output of the report, error messages, and exit status."""
 
 from __future__ import annotations
 
@@ -40,24 +40,25 @@ MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an arr
 _PACKAGE: Final = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
 _ADVISING_LABELS: Final = ("verdict", "note", "needed", "plan", "time")
-"""Labels of rows that suggest arguments. Other rows quote events and calls."""
+"""Labels of the report rows in which Python arguments are replaced by command-line options. Other
+rows quote events and calls unchanged."""
 
 _Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments | TraceArguments
-"""Options of the commands that print a report and save a picture and a page."""
+"""Options of the commands that print a report, and can save it as a picture or an HTML page."""
 
 _Report = Audit | OutputsAudit | TableAudit | Trace
 
 
 class Usage(Exception):
-    """Error for missing or unsuitable options of a command line."""
+    """Error for a wrong command line. The exit status is 2."""
 
 
 class Unwritten(Exception):
-    """Error for outputs of a command that could not be written, with one text per output."""
+    """Error for output that could not be written. Its arguments are messages, one per output."""
 
 
 class Failure(Exception):
-    """Error of a user's code: the message describes it, and its cause is the original exception.
+    """Error for an exception in the user's code, which is its `__cause__`.
 
     Args:
         text: message on one line.
@@ -71,10 +72,10 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Convert an error of an argument check to `Usage`, with the option's command-line name.
+    """Convert an error of a Python argument to `Usage`, with the name of the command-line option.
 
     Args:
-        called: description of the mechanism's call, for errors about its outputs.
+        called: hint for errors about the outputs of a mechanism: a text on how dpcore calls it.
     """
     try:
         yield
@@ -94,17 +95,17 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
 
 
 def _is_own(error: BaseException) -> bool:
-    """Return True for an exception that dpcore's code raised."""
+    """Return True if code of dpcore raised the exception."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename.startswith(_PACKAGE)
 
 
 @contextlib.contextmanager
 def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Convert exceptions of a user's code to `Failure`, to distinguish them from dpcore's own.
+    """Convert exceptions of the user's code to `Failure`. Other exceptions are errors of dpcore.
 
     Args:
-        doing: description of the current step, for the message.
+        doing: description of the current step, the first words of the message.
         file: path of the user's file.
         hint: advice for the user.
     """
@@ -129,7 +130,7 @@ def _format_place(error: BaseException, file: str) -> str:
 
 
 def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
-    """Run a command and convert every exception to an exit status.
+    """Run a command, print errors to stderr, and convert every exception to an exit status.
 
     Args:
         work: function that runs the command and returns its status.
@@ -181,7 +182,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
 
 @contextlib.contextmanager
 def collect_unwritten(failures: list[str]) -> Iterator[None]:
-    """Collect the error of an output that cannot be written, so that other outputs are written."""
+    """Append the message of a write error to `failures`, so that other outputs can follow."""
     try:
         yield
         sys.stdout.flush()
@@ -195,7 +196,7 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def show_file_warnings() -> Iterator[None]:
-    """Show each warning about a file on one line, whatever the warning filters are."""
+    """Print every warning about a file to stderr on one line, even if a warning filter hides it."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, FileWarning):
@@ -211,13 +212,13 @@ def show_file_warnings() -> Iterator[None]:
 
 
 def write_line(text: str, layout: str = "") -> None:
-    """Write a line to stderr if there is one; `layout` as for `make_visible`."""
+    """Write a line to stderr. Control characters are escaped, except those in `layout`."""
     with contextlib.suppress(OSError, ValueError):
         print(make_visible(text, layout), file=sys.stderr, flush=True)
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of a traceback (class and message) with the notes of the exception."""
+    """Return the class, the message and the notes of an exception on one line."""
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     text = traceback.format_exception_only(error)[-1 - len(notes)]
     return "; ".join([" ".join(text.split()), *notes])
@@ -231,7 +232,7 @@ def _print_traceback(error: BaseException | None, is_requested: bool) -> None:
 
 
 def _drop_stdout() -> None:
-    """Discard unwritten output, because an error in Python's last flush would give status 120."""
+    """Discard unwritten output. Otherwise an error in Python's last flush gives exit status 120."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -240,14 +241,14 @@ def _drop_stdout() -> None:
 
 
 def check_output_paths(asked: _Delivered) -> None:
-    """Raise an error before any draw if the picture or the page cannot be written."""
+    """Raise `Usage` if the picture or the HTML page cannot be written at its path."""
     check_picture_path(asked.plot)
     if asked.html is not None:
         _check_folder("--html", Path(asked.html))
 
 
 def check_picture_path(text: str | None) -> None:
-    """Raise an error before the work if a picture cannot be saved."""
+    """Raise `Usage` if a picture cannot be saved at this path."""
     if text is None:
         return
     from matplotlib.backend_bases import FigureCanvasBase
@@ -259,13 +260,13 @@ def check_picture_path(text: str | None) -> None:
 
 
 def _check_folder(option: str, path: Path) -> None:
-    """Raise an error if a file cannot be written at this path."""
+    """Raise `Usage` if a file cannot be written at this path."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
 def deliver_report(asked: _Delivered, report: _Report) -> None:
-    """Print a report, and save the requested files."""
+    """Print a report, and save the requested picture and HTML page."""
     failures: list[str] = []
     with collect_unwritten(failures):
         if asked.as_json:

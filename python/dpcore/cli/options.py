@@ -1,7 +1,7 @@
-"""Options of the commands, each declared once, and their spelling in messages.
+"""Declaration of the options of all commands, and their names in messages.
 
-The options of a command are the fields of a class. A field has the name of the argument of the
-function that does the work. `OPTIONS` gives its spelling on the command line.
+One class per command has the options as fields. Most fields have the name of an argument of the
+Python function that the command calls. `OPTIONS` maps these names to the names on the command line.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..files.formats import FORMATS, list_endings
 def make_option(
     text: str, *names: str, panel: str | None = None, default: Any = None, **more: Any
 ) -> Any:
-    """Return a field for an option of a command, with its help text, spellings and panel."""
+    """Return a dataclass field for an option, with its help text, names and panel of the help."""
     made: Any = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     return _make_field(made, default)
 
 
 def _make_argument(metavar: str, text: str, default: Any = MISSING) -> Any:
-    """Return a field for a positional argument of the command line."""
+    """Return a dataclass field for a positional argument of a command."""
     return _make_field(typer.Argument(metavar=metavar, help=text, show_default=False), default)
 
 
@@ -60,7 +60,7 @@ _EPSILON_AND_DELTA: Final = re.compile(r"[(\[]?\s*([\d.e+-]+)\s*,\s*([\d.e+-]+)\
 
 
 def _read_claim(text: str) -> float | Curve:
-    """Parse a claim: an epsilon, or a curve given by its type and parameter."""
+    """Parse --claim: an epsilon, or a trade-off curve such as gdp=1.0 or zcdp=0.5."""
     kind, equals, number = text.partition("=")
     try:
         value = float(number if equals else kind)
@@ -152,7 +152,7 @@ Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 @dataclass(frozen=True)
 class MechanismArguments:
-    """Options for a mechanism and its two inputs. An option that was not given is None."""
+    """Options for a mechanism and its two inputs. The value of an omitted option is None."""
 
     target: str | None = _make_argument(
         "SYSTEM|FILE.py:FUNCTION", "A published system, or a mechanism of your own.", None
@@ -184,7 +184,7 @@ class MechanismArguments:
 
 @dataclass(frozen=True)
 class AuditArguments(MechanismArguments):
-    """Options of `dpcore audit`. An option that was not given is None or its default."""
+    """Options of `dpcore audit`. The value of an omitted option is its default or None."""
 
     command: str | None = _make_command()
     timeout: float | None = _run_option(
@@ -314,7 +314,7 @@ class MergeArguments:
 
 @dataclass(frozen=True)
 class OutputsArguments:
-    """Options of `dpcore audit-outputs`. An option that was not given is None or empty."""
+    """Options of `dpcore audit-outputs`. The value of an omitted option is None or empty."""
 
     files: list[str] = _make_argument(
         "FILE [FILE]",
@@ -388,7 +388,7 @@ class OutputsArguments:
 
 @dataclass(frozen=True)
 class TableArguments:
-    """Options of `dpcore audit-table`. An option that was not given is None or its default."""
+    """Options of `dpcore audit-table`. The value of an omitted option is its default or None."""
 
     table: str = _make_argument(
         "FILE", "A row for each input, a column for each output: .npy, or scipy's sparse .npz."
@@ -414,7 +414,7 @@ class TableArguments:
 
 @dataclass(frozen=True)
 class TraceArguments:
-    """Options of `dpcore trace`. An option that was not given is None or its default."""
+    """Options of `dpcore trace`. The value of an omitted option is its default or None."""
 
     target: str = _make_argument(
         "FILE.py:FUNCTION", "The function, called with (x), (x, rng) or (x, size, rng)."
@@ -443,7 +443,7 @@ class TraceArguments:
 
 @dataclass(frozen=True)
 class PlanArguments(MechanismArguments):
-    """Options of `dpcore plan`. An option that was not given is None or its default."""
+    """Options of `dpcore plan`. The value of an omitted option is its default or None."""
 
     claim: Any = _make_claim()
     true_epsilon: float | None = _claim_option("The true loss that is to be found.")
@@ -474,7 +474,7 @@ class PlanArguments(MechanismArguments):
 
 @dataclass(frozen=True)
 class ExperimentArguments:
-    """Options of `dpcore reproduce`. An option that was not given is None or its default."""
+    """Options of `dpcore reproduce`. The value of an omitted option is its default or None."""
 
     name: str | None = _make_argument("NAME", "The experiment.", None)
     out: str | None = make_option("Folder for the files. Default: results.", metavar="DIR")
@@ -502,14 +502,14 @@ class ExperimentArguments:
 
 
 def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the values of the options that are arguments of a function, by name.
+    """Return the options that have the same names as arguments of a function, as a dictionary.
 
     Args:
-        asked: an instance of one of the classes above.
-        function: the function.
+        asked: options of a command, such as an `AuditArguments`.
+        function: the function that will be called.
 
     Returns:
-        Keyword arguments of the function.
+        Keyword arguments for `function`: names and values of these options.
     """
     taken = inspect.signature(function).parameters
     return {
@@ -518,7 +518,7 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
 
 
 def _list_spellings() -> dict[str, str]:
-    """Map every argument to its option; the negative form of a switch follows after a slash."""
+    """Map names of Python arguments to names of options, such as "--x" or "--on/--off"."""
     spellings = {}
     for kind in (
         AuditArguments,
@@ -543,7 +543,7 @@ def _list_spellings() -> dict[str, str]:
 
 _SPELLINGS: Final = _list_spellings()
 OPTIONS: Final = {name: spelling.partition("/")[0] for name, spelling in _SPELLINGS.items()}
-"""Options by the arguments to which they correspond, as messages name them."""
+"""Names of the options in messages, by the names of the Python arguments."""
 
 _PROPOSALS: Final = re.compile(
     r"(?:dpcore\.)?pairs\.patterns\((?P<dim>\w+), [\"'](?P<which>\w+)[\"']\)"
@@ -552,14 +552,14 @@ _PROPOSALS: Final = re.compile(
     # The arguments of a function call are not options.
     r"|[\w.]+\((?:[^()]|\([^()]*\))*\)"
 )
-"""Pattern of arguments, and of calls that correspond to options, in a message."""
+"""Pattern for the Python arguments and calls in a message that correspond to options."""
 
 _WITH_PARAMETER: Final = re.compile(r"(?:\w+\.)*(L1|L2|Linf|GDP|ZCDP)\((?:\w+=)?([\w.+-]+)\)")
 _RELATIONS_OF_DATA_SETS: Final = re.compile(r"(?:\w+\.)*(Replace|Add)(Remove)?\([^()]*\)")
 
 
 def spell_proposals(text: str) -> str:
-    """Replace the Python arguments that a message suggests by command-line options.
+    """Replace Python arguments in a message by the corresponding command-line options.
 
     Example:
         >>> spell_proposals("(neighbour=L1(radius=1.0)): give paired=True, or bound='exact'")
@@ -590,12 +590,13 @@ _Options = TypeVar("_Options")
 
 
 def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command the fields of a class as its options.
+    """Return a decorator that gives a command function the options of a class.
 
-    The options replace the argument `asked` of the command.
+    The command function has an argument `asked`. On the command line, all options in `kind` replace
+    this argument. The decorated function collects their values in an instance of `kind`.
 
     Args:
-        kind: one of the classes above.
+        kind: class whose fields are options, such as `AuditArguments`.
 
     Returns:
         The decorator.

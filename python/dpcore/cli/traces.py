@@ -1,4 +1,4 @@
-"""Implementation of `dpcore trace`, from the options to the exit status."""
+"""Implementation of the command `dpcore trace`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRACE_CONTRACT = "it is called as f(x), f(x, rng) or f(x, size, rng), which ret
 
 
 def run_trace(asked: TraceArguments) -> int:
-    """Run the requested trace, print the result, and return the exit status."""
+    """Run `dpcore trace`: trace a function, print the report, and return the exit status."""
     if not user.is_file_target(asked.target):
         system = f" (dpcore audit {asked.target})" if asked.target in SYSTEMS else ""
         raise Usage(f"dpcore trace takes FILE.py:FUNCTION, got {asked.target}{system}")
@@ -48,7 +48,7 @@ def _trace_function(asked: TraceArguments, path: Path, name: str) -> Trace:
 
 
 def _choose_claim(asked: TraceArguments, function: Any) -> Any:
-    """Return the claim of the options, or else the function's own, or None with --no-claim."""
+    """Return the claim from the options or from the function, or None with --no-claim."""
     if asked.claim is not None or asked.no_claim:
         return asked.claim
     own = mechanism_attribute(function, "claim")
@@ -59,7 +59,7 @@ def _choose_claim(asked: TraceArguments, function: Any) -> Any:
 
 
 def _choose_pair(asked: TraceArguments, function: Any, path: Path) -> Pair:
-    """Return the pair of the options, or else the function's default pair."""
+    """Return the two inputs from the options, or else the default pair of the function."""
     pair = read_pair(asked)
     if pair is None:
         pair = user.own_pair(function, asked.target, path, asked.dim)
@@ -73,7 +73,7 @@ def _choose_pair(asked: TraceArguments, function: Any, path: Path) -> Pair:
 
 @contextlib.contextmanager
 def _tag_function_errors(label: str, path: Path) -> Iterator[None]:
-    """Mark exceptions of the traced function, which the trace passes on."""
+    """Convert an exception of the traced function to `Failure`."""
     try:
         yield
     except BaseException as error:
@@ -84,6 +84,6 @@ def _tag_function_errors(label: str, path: Path) -> Iterator[None]:
 
 
 def _passes_file(error: BaseException, path: Path) -> bool:
-    """Return True if an exception passed through the user's file."""
+    """Return True if the traceback of an exception contains the user's file."""
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     return any(os.path.abspath(file) == str(path.resolve()) for file in files)
