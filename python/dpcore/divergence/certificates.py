@@ -456,9 +456,9 @@ class Certificate(Record, word="Certificate"):
 def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Certificate:
     """Compute certified lower bounds of D_alpha in both directions.
 
-    For each direction, one event E and bins B_1, ..., B_m of the score are chosen on the choosing
-    rows. The counted rows then give confidence limits p_low <= P(E) and Q(E) <= q_high. If p_low >
-    q_high,
+    For each direction, one event E and bins B_1, ..., B_m of a score are chosen on one half of the
+    rows (the choosing rows). The other half (the counted rows) then gives confidence limits p_low
+    <= P(E) and Q(E) <= q_high. If p_low > q_high,
 
         D_alpha(P||Q) >= d_alpha(p_low || q_high),
 
@@ -513,10 +513,10 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
     """Compute a certified lower bound of epsilon at delta from the counted rows.
 
-    The choosing rows decide on three things for this delta: the threshold of the score, the event
-    ("score >= threshold" or "score < threshold"), and the direction (which set is P and which is
-    Q). The bound is computed by `dpcore.bounds.clopper_pearson` from the counted rows for which the
-    event holds.
+    One half of the rows (the choosing rows) decides on three things for this delta: the threshold
+    of the score, the event ("score >= threshold" or "score < threshold"), and the direction (which
+    set is P and which is Q). The bound is computed by `dpcore.bounds.clopper_pearson` from the
+    other half (the counted rows).
 
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `hold_out`.

@@ -518,7 +518,7 @@ def renyi(
       give (`ceiling`). From order one on, a value is also saturated if more than 1 % of the rows of
       the numerator are repeated values that the denominator does not have. In one dimension, it is
       also saturated if more than about 5 % of the rows of the numerator lie outside the range of
-      the denominator.
+      the denominator. For the method "score", this holds for the scores of the rows.
     - "not resolved at this alpha": One of the conditions below holds.
     - "estimate only": No check contradicts the value.
 
