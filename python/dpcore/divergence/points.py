@@ -454,9 +454,7 @@ class Points:
         return np.array_equal(*self.multiplicity)
 
     def distinct(self, enough: int) -> int:
-        """Return the smaller number of distinct points of the two sets, or `enough` if this is
-        less.
-        """
+        """Count the distinct points of each set; return the smaller number, at most `enough`."""
         # For most sets the first rows suffice; pooling a million rows takes a third of a second.
         some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
         if all(len(rows) >= enough for rows in some):
