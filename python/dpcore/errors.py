@@ -364,7 +364,7 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
         The array. If the value is already an array, it is returned unchanged.
 
     Raises:
-        TypeError: if it does not hold real numbers.
+        TypeError: if the value does not hold real numbers.
         ValueError: if the rows of the value differ in length, or if some entries are masked.
 
     Example:
@@ -413,7 +413,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
         The vector. If the value is already such an array, it is returned unchanged.
 
     Raises:
-        TypeError: if it does not hold real numbers.
+        TypeError: if the value does not hold real numbers.
         ValueError: if the value is not one-dimensional, is empty, has a wrong number of entries, or
             has entries that are masked, infinite or NaN.
 
