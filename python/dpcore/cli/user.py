@@ -115,7 +115,7 @@ def load_from_file(
 
 
 def load_function(path: Path, name: str, label: str) -> Any:
-    """Import a user's Python file and return the function that dpcore shall trace, unchanged.
+    """Import a user's Python file and return the function of the given name, unchanged.
 
     Args:
         path: path of the Python file.
@@ -197,7 +197,8 @@ class Guarded:
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
         """Run the mechanism `size` times on `x` and return the outputs as a numpy array.
 
-        If an output, such as a tensor, cannot be converted, the error is reported as the user's.
+        If an output, such as a tensor, cannot be converted, dpcore reports an error of the user's
+        code.
 
         A list or tuple is returned unchanged. The audit converts it later without loss.
         """

@@ -1,6 +1,6 @@
 """Certified lower bounds of divergences and of epsilon, from events on held-out rows.
 
-The input is one sample (a set of rows) of each of two laws. The functions proceed in three steps:
+The input is a sample (a set of rows) from each of two laws. The functions proceed in three steps:
 
 1. Split the rows of each set into two halves at random.
 2. On the first half, fit a score, which maps a row to a number. On the same half, choose the event
@@ -153,7 +153,7 @@ def _average_bound_shares(promised: Floats) -> Floats:
 
 
 def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Return the relative frequencies, lowered for the set of P and raised for the set of Q."""
+    """Return the frequencies of events, lowered for the set of P and raised for the set of Q."""
     (k, k_prime), (n, n_prime) = hits, chosen_rows
     p_low = _wilson_limit(k / n, n, -_PESSIMISM_ERRORS)
     return p_low, _wilson_limit(k_prime / n_prime, n_prime, _PESSIMISM_ERRORS)
@@ -216,8 +216,8 @@ def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Int
 class HeldOut(Record, word="HeldOut"):
     """Numbers of rows of two sets with score >= threshold, for each threshold of a score.
 
-    A score maps a row to a number. The choosing rows are used to choose the event. The counted rows
-    are used only to count how often this event holds.
+    A score maps a row to a number. One half of the rows (the choosing rows) is used to choose an
+    event. The other half (the counted rows) is used only to count how often this event holds.
 
     Args:
         thresholds: thresholds, ascending, shape (t,). The possible events are "score >= threshold"
@@ -243,7 +243,7 @@ class HeldOut(Record, word="HeldOut"):
     score: str = "score"
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "thresholds", "chosen", "counted")
 
 
@@ -256,12 +256,12 @@ def hold_out(
     """Split the rows (or groups), fit a score, and count the rows above each threshold.
 
     The score maps a row to a number. Half of the rows of each set are the counted rows. The other
-    half is used to fit the score and to choose an event later (choosing rows). Each choosing row
-    needs a score that was not fitted on this row. The function therefore makes four more fits. Each
-    fit uses three quarters of this half and scores the remaining quarter. These scores are
-    distributed nearly like the scores of the counted rows. If there are far more rows than a fit
-    needs, the function makes only one fit, and the rows that the fit does not use are the choosing
-    rows. A fixed score is not fitted.
+    half is used to fit the score and to choose an event later (choosing rows). The score of a
+    choosing row must come from a fit that did not use this row. The function therefore makes four
+    more fits. Each fit uses three quarters of this half and scores the remaining quarter. These
+    scores are distributed nearly like the scores of the counted rows. If there are far more rows
+    than a fit needs, the function makes only one fit, and the rows that the fit does not use are
+    the choosing rows. A fixed score is not fitted.
 
     Args:
         points: the rows of both sets, not scaled. If the rows were scaled by moments of all rows,
@@ -411,7 +411,7 @@ class Certificate(Record, word="Certificate"):
         bins: number of counted rows in each bin of the score, for each direction. It is empty if
             all orders are at most 1, or if bins gave no positive expected bound on the choosing
             rows.
-        confidence: confidence of each direction separately.
+        confidence: probability that the bounds of one direction hold.
         one_per_group: True if one random row of each group was counted.
     """
 
@@ -424,7 +424,7 @@ class Certificate(Record, word="Certificate"):
     one_per_group: bool
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "alphas", "bound")
 
     def at(self, alphas: Floats) -> Certificate:
@@ -483,7 +483,7 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
         confidence).
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `alphas` are not ascending, finite and above 0, or if `confidence` is out of
             range.
 
@@ -527,7 +527,7 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
         The bound, finite and at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `delta` or `confidence` is out of range.
 
     Source:
@@ -540,21 +540,22 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
 def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
     """Estimate epsilon at delta from the event that `epsilon_lower` uses. This is not a bound.
 
-    The event holds for k of n counted rows of one set, and for k' of n' counted rows of the other
-    set. The estimate is ln((k/n - delta) / (k'/n')), and never NaN. The estimate is 0 if this
-    logarithm is negative or k/n <= delta, because (0, delta)-DP allows these frequencies. The
-    estimate is infinite if k/n > delta and k' = 0, because the rows then give no upper limit.
+    The counted rows are the half of the rows that was not used to choose the event. The event holds
+    for k of n counted rows of one set, and for k' of n' counted rows of the other set. The estimate
+    is ln((k/n - delta) / (k'/n')), and never NaN. The estimate is 0 if this logarithm is negative
+    or k/n <= delta, because (0, delta)-DP allows these frequencies. The estimate is infinite if k/n
+    > delta and k' = 0, because the rows then give no upper limit.
 
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
         delta: delta in [0, 1).
-        confidence: confidence for which the event is chosen, as in `epsilon_lower`.
+        confidence: confidence of the lower bound for which the event is chosen.
 
     Returns:
         The estimate, at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `delta` or `confidence` is out of range.
     """
     counts = _epsilon_event(held_out, delta, confidence)

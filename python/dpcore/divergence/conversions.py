@@ -139,9 +139,9 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     the upper concave hull of the given points.
 
     Without the condition xi >= 0, a steep line would have an arbitrarily negative epsilon. Without
-    the clip, the line would be used at orders beyond the given orders. Between two given orders,
-    the true curve may lie above the line. Therefore use orders with a spacing of at most 0.1.
-    `canonne_kamath_steinke` uses only the given orders and is tighter.
+    the limits on ``a``, the line would be used at orders beyond the given orders. Between two given
+    orders, the true curve may lie above the line. Therefore use orders with a spacing of at most
+    0.1. `canonne_kamath_steinke` uses only the given orders and is tighter.
 
     Args:
         alphas: finite orders above 1, ascending, shape (n,).
@@ -160,8 +160,8 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
             finite, or if delta is out of range.
 
     Source:
-        Bun and Steinke (2016), definition 1.1 and proposition 1.3, with the clip; Mironov (2017),
-        proposition 3, for a single order.
+        Bun and Steinke (2016), definition 1.1 and proposition 1.3, with limits on ``a``; Mironov
+        (2017), proposition 3, for a single order.
 
     Example:
         >>> from dpcore.divergence.closed_forms import gaussian_mechanism

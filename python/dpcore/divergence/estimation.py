@@ -304,9 +304,9 @@ def _select_points(request: Request, method: str) -> Points:
     """Select the rows that a method uses.
 
     In two or more dimensions, the method "ball" uses at most a limited number of rows of each set,
-    drawn at random. The limit mainly affects the larger set. This loses little accuracy, because
-    the error is mainly determined by the smaller set, but it saves time, because the search time is
-    proportional to both numbers of rows.
+    drawn at random. The limit mainly affects the larger set. This limit costs little accuracy,
+    because the smaller set mainly determines the error. It saves time, because the search time is
+    proportional to the product of the numbers of rows.
     """
     points = request.points
     if method != "ball" or points.dim == 1 or points.identical:
@@ -483,10 +483,10 @@ def renyi(
     """Estimate the Renyi divergences between the laws of two samples, in both directions.
 
     D_alpha(P0||P1) = ln E_P0[(dP0/dP1)^(alpha - 1)] / (alpha - 1), in nats. The result is an
-    estimate, never a bound. Read the field `belief` of the result first: it tells how reliable each
-    value is. No sample can bound a divergence from above. With `certified=True`, the function also
-    computes a lower bound. In D(P||Q), the sample of P is the numerator and the sample of Q the
-    denominator.
+    estimate, never a bound. Read the field `belief` of the result first. This field tells how
+    reliable each value is. No sample can bound a divergence from above. With `certified=True`, the
+    function also computes a lower bound. In D(P||Q), the sample of P is the numerator and the
+    sample of Q the denominator.
 
     The methods are:
 
@@ -497,8 +497,8 @@ def renyi(
       one and two dimensions and for discrete laws. In more dimensions, its values are far too low.
     - "score": Fit a logistic regression on one half of the rows. It maps a row to a number, the
       score, and uses the coordinates and the squared norm. Then apply "ball" to the scores of the
-      other half, exchange the halves, and average. This estimates the divergence of the scores,
-      which is at most D_alpha.
+      other half, exchange the halves, and average the two results. The average estimates the
+      divergence of the scores, which is at most D_alpha.
     - "auto": This is "ball" up to two dimensions, or if 99 % of the rows are repeated values.
       Otherwise, it is "score".
     - "poczos": the estimator of Poczos and Schneider, from ratios of distances to the k-th nearest
@@ -518,7 +518,7 @@ def renyi(
       give (`ceiling`). From order one on, a value is also saturated if more than 1 % of the rows of
       the numerator are repeated values that the denominator does not have. In one dimension, it is
       also saturated if more than about 5 % of the rows of the numerator lie outside the range of
-      the denominator. For the method "score", this holds for the scores of the rows.
+      the denominator. For the method "score", the same rule applies to the scores of the rows.
     - "not resolved at this alpha": One of the conditions below holds.
     - "estimate only": No check contradicts the value.
 
@@ -659,7 +659,8 @@ def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the laws of two samples.
 
     KL(P0||P1) = E_P0[ln dP0/dP1], in nats. It is the limit of the Renyi divergence at order 1. The
-    field `belief` of the result tells how reliable each value is, by the rules of `renyi`.
+    field `belief` of the result tells how reliable each value is, such as "estimate only" if no
+    check contradicts the value.
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,).
@@ -671,10 +672,11 @@ def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
 
     Raises:
         TypeError: if an argument has the wrong type, or if `alphas` is given.
-        ValueError: as in `renyi`.
+        ValueError: if rows are not finite, the samples differ in dimension, or another argument is
+            out of range.
 
     Source:
-        Wang, Kulkarni and Verdu (2009); otherwise as in `renyi`.
+        Wang, Kulkarni and Verdu (2009), and the sources of `renyi`.
 
     Example:
         >>> import numpy as np

@@ -197,12 +197,12 @@ def estimate_by_balls(task: Task) -> Raw:
 
     Memory in two or more dimensions, for each distinct point that is not an atom:
 
-    - 20 bytes for each of the K nearest points of the other set. K is k1 without a plan, and
-      somewhat larger with a plan.
-    - 4 bytes for each listed point of its own set. These are the points inside its largest ball, or
-      the points outside its smallest ball if there are fewer of them. Their number is limited to
-      4096 per point, or to 1 GiB for all points together if this allows more. If the limit is
-      exceeded, the point is searched again in every replicate.
+    - 20 bytes for each of the K nearest points of the other set. K is k1 without a plan to
+      resample, and somewhat larger with a plan.
+    - 4 bytes for each listed point of its own set. The listed points are the points inside its
+      largest ball, or the points outside its smallest ball if there are fewer of these. Their
+      number is limited to 4096 per point, or to 1 GiB for all points together if this allows more.
+      If the limit is exceeded, the point is searched again in every replicate.
 
     Without a plan, only one block of at most 8192 points takes this memory at a time, about 128
     MiB.

@@ -51,8 +51,9 @@ class Finder:
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
         """Find the `width` points nearest to each of q queries, given by their pooled ids.
 
-        Returns: Pooled ids and squared distances of these points, shape (q, width). They are
-            ordered by distance, and at equal distances by pooled id.
+        Returns:
+            Pooled ids and squared distances of these points, shape (q, width). They are ordered by
+            distance, and at equal distances by pooled id.
         """
         if self.points.dim > 1:
             return self._searched(queries, width)

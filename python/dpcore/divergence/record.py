@@ -43,8 +43,9 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 class Epsilon(Record, word="Epsilon"):
     """Three different results on epsilon at one delta: a bound and two estimates.
 
-    In (epsilon, delta)-DP, the two laws are the laws of the two samples. A held-out event is an
-    event that was chosen on one half of the rows and counted on the other half.
+    The two samples are treated as outputs of a mechanism on two neighbouring inputs, and epsilon is
+    the epsilon of (epsilon, delta)-DP for their laws. A held-out event is an event that was chosen
+    on one half of the rows and counted on the other half.
 
     Attributes:
         delta: delta in (epsilon, delta)-DP, as requested.
@@ -96,7 +97,7 @@ class Beside(Record, word="Beside"):
     std_error: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "value", "std_error")
 
 
@@ -132,7 +133,7 @@ class Diagnostics(Record, word="Diagnostics"):
     replicates: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "effective", "unseen_share", "atom_share", "replicates")
 
 
@@ -210,7 +211,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     seconds: float = field(compare=False, default=0.0)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
         for name in ("value", "std_error", "resolved", "ceiling"):
             array = getattr(self, name)
@@ -224,7 +225,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
     @property
     def maximum(self) -> Floats:
-        """Larger value of both directions at each order, shape (n_alpha,), or NaN.
+        """Larger value of the two directions at each order, shape (n_alpha,), or NaN.
 
         It is NaN unless the belief in both values is "estimate only".
         """
@@ -236,7 +237,8 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         Args:
             delta: delta in [0, 1).
 
-        Returns: An `Epsilon` with three results: a certified lower bound from a held-out event, the
+        Returns:
+            An `Epsilon` with three results: a certified lower bound from a held-out event, the
             estimate from the frequencies of the same event, and the conversion of the estimated
             divergences.
 
@@ -308,8 +310,8 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
             ax: pair of matplotlib axes, one per direction. If it is a single axes object, two
                 panels replace it. Defaults to a new pyplot figure, for `plt.show()`.
 
-        Returns: The figure. Gusain and Leith (2025) use it to choose the number of resampled data
-            sets.
+        Returns:
+            The figure. Gusain and Leith (2025) use it to choose the number of resampled data sets.
 
         Raises:
             ValueError: if the estimate was not made with `error="bootstrap"` or "subsample".
@@ -324,5 +326,5 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return f"<Estimate by {self.method}: {figures}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """Return the report: first the belief, then the curve, the checks and the seed."""
+        """Return the report: first the belief, then the estimates, the checks and the seed."""
         return estimate_text(self)

@@ -18,9 +18,9 @@ The conditions for "not resolved at this alpha" are:
 
 - The order is beyond `alpha_max`.
 - The method "score" is used for comparison and gives a larger value, by more than two joint
-  standard errors. Its target is never larger than the divergence.
-- The method "ball" is used for comparison and gives a larger value, by more than three joint
-  standard errors.
+  standard errors. The divergence of scores is never larger than the divergence.
+  - The method "ball" is used for comparison and gives a larger value, by more than three joint
+    standard errors.
 - The energy test rejects P0 = P1 at the level .01 (`ENERGY_LEVEL`), but the value minus two
   standard errors is not above 0.
 - The order is at least one, and `find_outside_units` finds rows of the numerator outside the region
@@ -132,10 +132,10 @@ def find_outside_units(
 ) -> tuple[str | None, str | None]:
     """Describe the rows or groups of each set that lie outside the region of the other set.
 
-    Only numbers are reported that are improbable if the ratio of densities is constant at the edge.
+    Such rows are reported only if their number is improbable under a constant ratio of densities.
 
     Args:
-        points: both sets.
+        points: the rows of both sets.
         fit: held-out scores (not fitted on the rows that they score) if the estimate uses scores,
             or None if it uses the rows.
         rng: random generator. If there are many rows, it draws the rows to search.

@@ -74,7 +74,7 @@ class Logistic(Record):
     intercept: float
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "center", "spread", "weights")
 
     def __call__(self, rows: npt.NDArray[Any]) -> Floats:

@@ -463,7 +463,7 @@ class EventRecord(Record):
     """Number of coordinates of each group."""
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Decide the event for every output."""
+        """Return True for each output for which the event happens."""
         raise NotImplementedError(f"{type(self).__name__} decides nothing")
 
     @property
@@ -625,7 +625,7 @@ class Above(EventRecord, word="Above"):
         choice("side", self.side, ("above", "below"))
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Decide the event for every output.
+        """Return True for each output for which the event happens.
 
         Args:
             outputs: outputs, shape `(size, ...)`.

@@ -103,7 +103,7 @@ class Vote(event.EventRecord, word="Vote"):
         return cls(middle, towards, vote)
 
     def __call__(self, outputs: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Decide the event for every output.
+        """Return True for each output for which the event happens.
 
         Args:
             outputs: outputs, shape `(size, dim)`. The shape `(size,)` is also allowed if `dim` is
