@@ -39,10 +39,10 @@ _short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_
 
 
 class AssumptionWarning(UserWarning):
-    """Warning about draws (outputs of a mechanism) on which a certified bound relies.
+    """Warning that an assumption of a certified bound is in doubt.
 
-    It is issued if the draws contradict an assumption of the bound, or if they cannot be repeated
-    with the same seed.
+    Examples are outputs of a mechanism that contradict the assumption, and outputs that cannot be
+    repeated with the same seed.
     """
 
     def __init__(self, text: str) -> None:

@@ -260,8 +260,8 @@ def hold_out(
     choosing row must come from a fit that did not use this row. The function therefore makes four
     more fits. Each fit uses three quarters of this half and scores the remaining quarter. These
     scores are distributed nearly like the scores of the counted rows. If there are far more rows
-    than a fit needs, the function makes only one fit, and the rows that the fit does not use are
-    the choosing rows. A fixed score is not fitted.
+    than a fit needs, the function makes only one fit. The choosing rows are then the rows that this
+    fit does not use. A fixed score is not fitted.
 
     Args:
         points: the rows of both sets, not scaled. If the rows were scaled by moments of all rows,
@@ -439,7 +439,7 @@ class Certificate(Record, word="Certificate"):
         return replace(self, alphas=self.alphas[places], bound=self.bound[:, places])
 
     def __str__(self) -> str:
-        """Return one line for each direction: the event, its counts and the number of bins.
+        """Return one line of text for each direction: the event, its counts and the number of bins.
 
         If one row of each group was counted, another line states this.
         """
@@ -511,7 +511,7 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
 
 
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Compute a certified lower bound of epsilon at delta from the counted rows.
+    """Compute a certified lower bound of epsilon at one delta, from an event on held-out rows.
 
     One half of the rows (the choosing rows) decides on three things for this delta: the threshold
     of the score, the event ("score >= threshold" or "score < threshold"), and the direction (which

@@ -45,7 +45,7 @@ class Converted(Record):
     delta: float
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return epsilon, delta and the order in one line of text."""
         order = "no order decides" if self.alpha is None else f"decided at alpha = {self.alpha:.4g}"
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({order})"
 
@@ -73,7 +73,7 @@ class Line(Record, word="Line"):
     delta: float
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return epsilon, delta and the order in one line of text."""
         formula = f"line {self.xi:.4g} + {self.rho:.4g} alpha, at alpha = {self.alpha:.4g}"
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
 

@@ -495,10 +495,10 @@ def renyi(
       counts, corrected by factorial moments. Repeated values are treated as atoms (values of
       positive probability). The method does not use the dimension or a volume. It is accurate in
       one and two dimensions and for discrete laws. In more dimensions, its values are far too low.
-    - "score": Fit a logistic regression on one half of the rows. It maps a row to a number, the
-      score, and uses the coordinates and the squared norm. Then apply "ball" to the scores of the
-      other half, exchange the halves, and average the two results. The average estimates the
-      divergence of the scores, which is at most D_alpha.
+    - "score": Fit a logistic regression on one half of the rows. The regression uses the
+      coordinates and the squared norm, and maps each row to a number (the score). Then apply "ball"
+      to the scores of the other half, exchange the halves, and average the two results. The average
+      estimates the divergence of the scores, which is at most D_alpha.
     - "auto": This is "ball" up to two dimensions, or if 99 % of the rows are repeated values.
       Otherwise, it is "score".
     - "poczos": the estimator of Poczos and Schneider, from ratios of distances to the k-th nearest
@@ -549,14 +549,14 @@ def renyi(
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,). float32 and float64 arrays are not
-            converted, except that a float32 array becomes float64 if the other sample is float64.
-            Integers and booleans become float64.
+            converted. If only one sample is float32, it becomes float64. Integers and booleans
+            become float64.
         y1: rows of the second sample, shape (n1, d) or (n1,).
         alphas: orders above 0, ascending. The divergence of order 1 is the KL divergence. The field
             `kl` of the result always holds it. Defaults to 1 and the powers of 1.1 up to 32, or up
             to the largest order that the method allows.
         k: number of nearest neighbours that the method uses, at least 1.
-        method: one of `METHODS`.
+        method: "auto", "ball", "score", "poczos", "paper" or "paper-literal", as explained above.
         error: kind of standard errors: "jackknife" (each of 20 random parts of a sample is left out
             in turn), "subsample" (random halves of the rows) or "bootstrap" (rows drawn with
             replacement, as in the paper). None gives no standard errors.
@@ -577,8 +577,8 @@ def renyi(
         confidence: probability that the certified bounds of one direction hold.
         rng: seed or random generator for all random splits, permutations and resampling.
         threads: number of threads. Defaults to all cores.
-        progress: True shows a progress bar, False does not. None shows it on a terminal or in a
-            notebook.
+        progress: True shows a progress bar, False does not. None shows the bar only on a terminal
+            or in a notebook.
         score: function that replaces the logistic regression of "score". Either it is a function
             (train0, train1) that fits a score and returns it as a function rows -> scores. Or it is
             a function rows -> scores that was fixed before the data were seen.

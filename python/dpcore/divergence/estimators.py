@@ -280,10 +280,12 @@ class _BallDirection:
         self.lists: Arrays = ()
 
     def counts(self, keep: bool, shown: Progress) -> Arrays:
-        """Count the rows in all balls; merge balls with equal counts into c cells.
+        """Count the rows in all balls, and merge balls with equal counts into c cells.
 
-        Return arrays of shape (c,): n (rows of set a in the ball, without one), j (rows of set b),
-        whether the center is an atom, and the number of rows with these values.
+        A ball has a row of set a at its center. The result is four arrays of shape (c,). The first
+        is the number n of other rows of set a in the ball. The second is the number j of rows of
+        set b. The third is True if the center is an atom. The fourth is the number of rows with
+        these values.
         """
         m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
         copies_a, copies_b = (

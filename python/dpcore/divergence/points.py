@@ -293,7 +293,7 @@ def plan_replicates(
     """Make the plan to resample rows for standard errors of the given kind, or None for no errors.
 
     Args:
-        kind: one of `ERRORS`, or None.
+        kind: "jackknife", "subsample", "bootstrap" or None.
         sizes: number of rows of each of the two sets.
         groups: group of every row of each set, as integers from 0 without gaps, or None. All rows
             of a group are kept or left out together.
@@ -695,8 +695,8 @@ class Task:
             set inside a ball. If the other set is larger, this number is larger in proportion.
         plan: plan to resample rows, or None for no standard errors.
         threads: number of threads of the search.
-        progress: True shows a progress bar, False does not. None shows it on a terminal or in a
-            notebook.
+        progress: True shows a progress bar, False does not. None shows the bar only on a terminal
+            or in a notebook.
     """
 
     points: Points

@@ -145,11 +145,12 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        belief: how reliable each value is, for each direction and order. It is the first of these
-            four phrases that applies: "refuted by its own certificate" (a certified lower bound
-            exceeds the value), "saturated" (the divergence may be larger than the method can show),
-            "not resolved at this alpha" (a check contradicts the value, or it is too uncertain),
-            "estimate only" (no check contradicts the value).
+        belief: how reliable each value is, for each direction and order. It is the first of four
+            phrases that applies. "refuted by its own certificate" means that a certified lower
+            bound exceeds the value. "saturated" means that the divergence may be larger than the
+            method can show. "not resolved at this alpha" means that a check contradicts the value,
+            or that the value is too uncertain. "estimate only" means that no check contradicts the
+            value.
         reason: one sentence that explains the worst belief.
         method: method that computed the values.
         alphas: orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
@@ -238,9 +239,9 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
             delta: delta in [0, 1).
 
         Returns:
-            An `Epsilon` with three results: a certified lower bound from a held-out event, the
-            estimate from the frequencies of the same event, and the conversion of the estimated
-            divergences.
+            An `Epsilon` with three results. The first is a certified lower bound from a held-out
+            event. The second is an estimate from the frequencies of the same event. The third is
+            the conversion of the estimated divergences.
 
         Raises:
             TypeError: if delta is not a number.

@@ -44,20 +44,21 @@ of this value. The function counts units. The units of a set are its groups if i
 otherwise its distinct rows. It applies two tests:
 
 - Both ends of every coordinate, and of a held-out score. Take the 20 (`EDGE`) outermost units of y1
-  at an end, or e units with ties. M units of y0 lie at or beyond the innermost of these e units,
-  and m of these M units lie beyond all units of y1. An estimate treats dP0/dP1 as constant among so
-  few neighbours. If dP0/dP1 is constant there (for example if the laws are equal), the M units fall
-  into the gaps between the e units as in a Polya urn. Then m or more units lie beyond all of y1
-  with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The m units are reported if this
-  probability is at most 1e-4 (`RARE`) divided by the number of ends. A normal law moved by its
-  standard deviation is not reported, although dP0/dP1 is not constant: m is only M/12.
+  at an end, or more if values are equal. Let e be their number. M units of y0 lie at or beyond the
+  innermost of these e units, and m of these M units lie beyond all units of y1. An estimate treats
+  dP0/dP1 as constant among so few neighbours. If dP0/dP1 is constant there (for example if the laws
+  are equal), the M units fall into the gaps between the e units as in a Polya urn. Then m or more
+  units lie beyond all of y1 with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The m
+  units are reported if this probability is at most 1e-4 (`RARE`) divided by the number of ends. A
+  normal law moved by its standard deviation is not reported, although dP0/dP1 is not constant: m is
+  only M/12.
 - Separate units. A unit of y0 is separate if its distance from y1 is more than three times the
   largest distance of a row of y1 from its nearest other row. In one dimension, only units between
   the ends of y1 are tested. Separate units are reported if their number m exceeds two limits. If
   the laws are equal, each limit is exceeded with a probability of at most 1e-4. The first limit is
   a quantile of the binomial law with probability .01 + 1/(n1 + 1), with n1 the number of units of
-  y1. The second limit is the largest m with p^m above 1e-4, with p the share of y0 among all units.
-  Units may occur in clusters, such as rare words. Therefore the first limit is also needed.
+  y1. The second limit is the largest m with p^m at least 1e-4, with p the share of y0 among all
+  units. Units may occur in clusters, such as rare words. Therefore the first limit is also needed.
 """
 
 from __future__ import annotations
@@ -161,8 +162,9 @@ def find_outside_units(
 def edge_p_value(beyond: int, within: int, others: int) -> float:
     """Compute the p-value of a number of rows (or groups) of one set beyond all of the other set.
 
-    It is the probability that `beyond` or more of `within` units exceed all `others` units, if the
-    ratio of the two densities is constant in this region.
+    A unit is a row, or a group if there are groups. The p-value is the probability that `beyond` or
+    more of `within` units exceed all `others` units, if the ratio of the two densities is constant
+    in this region.
 
     Args:
         beyond: number of units of one set beyond all units of the other set.
@@ -181,8 +183,9 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
     """Return the largest number of rows (or groups) outside the other set that is not reported.
 
-    `units` and `others` are the numbers of rows or groups of the set and of the other set. For
-    equal laws, more than the returned number are outside with a probability of at most `level`.
+    `units` is the number of rows (or groups) of the set. `others` is the number of rows (or groups)
+    of the other set. For equal laws, more than the returned number are outside with a probability
+    of at most `level`.
     """
     from scipy.special import bdtrc
 
@@ -411,7 +414,7 @@ class Case:
 
 
 def judge_estimate(case: Case) -> Judged:
-    """Judge the estimate by the rules of this module, in their order."""
+    """Judge every value by the first rule of this module that applies."""
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
     largest = tuple(_compute_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])

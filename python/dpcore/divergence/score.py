@@ -91,7 +91,7 @@ class Logistic(Record):
         return odds
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return one line of text for a report."""
         return f"log odds of a logistic regression on z and |z|^2, d = {len(self.weights)}"
 
 

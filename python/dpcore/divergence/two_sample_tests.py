@@ -71,9 +71,9 @@ class Checks(Record, word="Checks"):
             that were not used to choose this event. None unless the caller stated that rows or
             groups are independent.
         size_p: permutation p-value of "the sizes of groups do not depend on their values". None if
-            there are no groups of different sizes. If sizes depend on values, the certified bounds
-            concern the law of one random row of each group, and the estimates concern another law,
-            the law of all rows.
+            there are no groups of different sizes. If sizes depend on values, there are two
+            different laws. The certified bounds concern the law of one random row of each group.
+            The estimates concern the law of all rows.
     """
 
     auc: float
@@ -208,9 +208,9 @@ class _Units:
     def _alone(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute AUC - 1/2 for the original and the permuted rows, shape (1 + permutations,).
 
-        Many scores are first rounded to levels. The levels are quantiles of all scores together, so
-        they do not depend on the labels. The numbers of rows with label 0 at the levels are then
-        drawn from a multivariate hypergeometric law.
+        More than 128 distinct scores are first replaced by levels. The levels are quantiles of all
+        scores together, so they do not depend on the labels. The numbers of rows with label 0 at
+        the levels are then drawn from a multivariate hypergeometric law.
         """
         level = _rank_levels(self.counts)
         counts = np.bincount(level, self.counts).astype(np.int64)
@@ -359,8 +359,8 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
 
     Args:
         points: the rows of both sets.
-        rng: random generator. It draws the row of each group, 1000 groups if there are more, and
-            the permutations.
+        rng: random generator. It draws one row of each group, and the permutations. If there are
+            more than 1000 groups, it also draws 1000 of them.
 
     Returns:
         The p-value, or None if no set has at least 8 groups that differ in size.

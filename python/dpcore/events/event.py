@@ -419,11 +419,11 @@ class Seen(NamedTuple):
     """Counts of an event on some outputs of a mechanism.
 
     Args:
-        hits: number of outputs for which the event happened. For an event that pools coordinates,
-            one count per group of coordinates follows.
+        hits: number of outputs for which the event happened. An event may also count all
+            coordinates of a group together. Then one count per group follows.
         nan: number of entries of the outputs that are NaN.
         answers: one bool per output, or None if the outputs were counted without bools.
-        scores: scores of the outputs, if the event is a threshold on a score.
+        scores: scores of the outputs, if the event compares a score with a threshold.
     """
 
     hits: tuple[int, ...]
@@ -468,7 +468,7 @@ class EventRecord(Record):
 
     @property
     def own_score(self) -> Score | None:
-        """The score on which the event is a threshold, or None."""
+        """The score that the event compares with a threshold, or None."""
         return None
 
     @property
@@ -484,7 +484,7 @@ class EventRecord(Record):
         return False
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the outputs for which the event happened, and coordinates if the event pools them.
+        """Count the outputs for which the event happened, and coordinates if the event counts them.
 
         Args:
             outputs: outputs, shape `(size, ...)`. Outputs on a device are copied, unless a subclass
@@ -618,7 +618,7 @@ class Above(EventRecord, word="Above"):
     side: Literal["above", "below"] = "above"
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check the arguments."""
         if not callable(self.score):
             raise mistyped("score", "a callable outputs -> scores", self.score)
         object.__setattr__(self, "threshold", real("threshold", self.threshold))
@@ -641,7 +641,7 @@ class Above(EventRecord, word="Above"):
 
     @property
     def own_score(self) -> Score:
-        """The score on which the event is a threshold."""
+        """The score that the event compares with the threshold."""
         return self.score
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
@@ -665,7 +665,7 @@ class Above(EventRecord, word="Above"):
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         name, sentences = score_name(self.score), score_attribute(self.score, "sentences")
         if sentences is not None:
             return str(sentences[0 if self.side == "above" else 1])
@@ -760,7 +760,7 @@ class Never(EventRecord, word="Never"):
         return np.zeros(len(outputs), np.bool_)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         return "no event told the two sides apart on the pilot"
 
 

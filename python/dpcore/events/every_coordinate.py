@@ -46,7 +46,7 @@ class Intervals(Record, word="Intervals"):
     below: bool
 
     def __post_init__(self) -> None:
-        """Freeze the edges and check them."""
+        """Check the edges, and make them read-only."""
         edges = vector("edges", self.edges)
         if (np.diff(edges) <= 0.0).any():
             raise invalid("edges", "increasing", edges)
@@ -121,7 +121,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     dim: int
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check the arguments."""
         dim = integer("dim", self.dim, 1)
         groups = tuple(
             tuple(integer("groups", column, 0, dim - 1) for column in group)
@@ -209,7 +209,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         )
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         shares = ("" if size == self.dim else f"{size} of " for size in self.multiplicities)
         return "; ".join(
             f"{intervals} in each of {share}{self.dim} coordinates"

@@ -40,8 +40,8 @@ class Vote(event.EventRecord, word="Vote"):
 
     Raises:
         TypeError: if an array does not hold real numbers, or `vote` is not a string.
-        ValueError: if the arrays are not one-dimensional of equal length, a threshold is not
-            finite, `towards` has other values, no entry votes, or if `vote` is neither "x_prime"
+        ValueError: if the arrays are not one-dimensional of equal length, if a threshold is not
+            finite, if `towards` has other values or only zeros, or if `vote` is neither "x_prime"
             nor "x".
 
     Source:
@@ -60,7 +60,7 @@ class Vote(event.EventRecord, word="Vote"):
     vote: Side = "x_prime"
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check them."""
+        """Check the arrays, and make them read-only."""
         threshold = vector("threshold", self.threshold)
         towards = vector("towards", self.towards)
         if towards.shape != threshold.shape:
@@ -206,7 +206,7 @@ class Vote(event.EventRecord, word="Vote"):
         return like.new_tensor(edges.tolist()), signs, like.new_tensor(down.tolist()).bool()
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         side = "x'" if self.vote == "x_prime" else "x"
         return f"majority vote for {side} ({self.voting} of {self.threshold.size} entries vote)"
 
