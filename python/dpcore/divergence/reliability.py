@@ -18,9 +18,9 @@ The conditions for "not resolved at this alpha" are:
 
 - The order is beyond `alpha_max`.
 - The method "score" is used for comparison and gives a larger value, by more than two joint
-  standard errors. The divergence of scores is never larger than the divergence.
-  - The method "ball" is used for comparison and gives a larger value, by more than three joint
-    standard errors.
+  standard errors. The divergence of scores is at most the divergence of the rows.
+- The method "ball" is used for comparison and gives a larger value, by more than three joint
+  standard errors.
 - The energy test rejects P0 = P1 at the level .01 (`ENERGY_LEVEL`), but the value minus two
   standard errors is not above 0.
 - The order is at least one, and `find_outside_units` finds rows of the numerator outside the region
