@@ -1,8 +1,8 @@
 """Messages of dpcore and checks of its arguments.
 
-Every message has the form "{name} must be {requirement}, got {value}". A value of the wrong kind
-raises a TypeError. A value of the right kind outside its range raises a ValueError. Both exceptions
-store the name of the argument (see `about`).
+Every message has the form "{name} must be {requirement}, got {value}". An argument of the wrong
+type causes a TypeError. An argument of the right type outside its range causes a ValueError. The
+attribute `argument` of these exceptions is the name of the argument.
 """
 
 from __future__ import annotations
@@ -39,21 +39,28 @@ _short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_
 
 
 class AssumptionWarning(UserWarning):
-    """Warning that draws contradict an assumption of a bound, or that they cannot be repeated."""
+    """Warning that an assumption of a certified bound is in doubt.
+
+    Examples are outputs of a mechanism that contradict the assumption, and outputs that cannot be
+    repeated with the same seed.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(make_visible(text))
 
 
 class FileWarning(UserWarning):
-    """Warning that the file of a run could not be written: a kill would lose the counts."""
+    """Warning that the file with the counts of a running audit could not be written.
+
+    If the process is killed, these counts are lost.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(make_visible(text))
 
 
 def show(value: object) -> str:
-    """Format a value for a message: its repr on one line, at most about 80 characters.
+    """Format a value for an error message: its repr on one line, about 80 characters at most.
 
     Args:
         value: any object. A numpy scalar is shown as a plain Python number.
@@ -79,31 +86,31 @@ def show(value: object) -> str:
 
 
 def message(name: str, requirement: str, value: object) -> str:
-    """Format the text "{name} must be {requirement}, got {value}"."""
+    """Format the error message "{name} must be {requirement}, got {value}"."""
     return make_visible(f"{name} must be {requirement}, got {show(value)}")
 
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
-    """Make a ValueError for a value of the right kind that does not meet the requirement."""
+    """Make a ValueError for a value of the right type that does not meet a requirement."""
     return about(ValueError(message(name, requirement, value)), name)
 
 
 def mistyped(name: str, requirement: str, value: object) -> TypeError:
-    """Make a TypeError for a value of the wrong kind."""
+    """Make a TypeError for a value of the wrong type."""
     if isinstance(value, type) and value.__module__ != "builtins" and "class" not in requirement:
         requirement += f", an instance and not the class ({value.__name__}(...) makes one)"
     return about(TypeError(message(name, requirement, value)), name)
 
 
 def about(error: _Error, argument: str) -> _Error:
-    """Return the exception after storing the name of the argument that caused it.
+    """Store in an exception the name of the argument that caused it, and return the exception.
 
-    A caller such as the command line, which uses other names for the arguments, reads this
-    attribute instead of the text of the message.
+    The command line uses other names for the arguments. Therefore it reads the attribute `argument`
+    of the exception instead of the text of the message.
 
     Args:
-        error: the exception. Its attribute `argument` is set to this name.
-        argument: the name at the beginning of the message.
+        error: the exception. The function sets its attribute `argument`.
+        argument: name of the argument, as at the beginning of the message.
 
     Returns:
         The exception itself.
@@ -117,7 +124,7 @@ def about(error: _Error, argument: str) -> _Error:
 
 
 def argument_of(error: BaseException) -> str | None:
-    """Return the name of the argument that caused an exception (see `about`), or None.
+    """Return the name of the argument that caused an exception, or None if no name is stored.
 
     Example:
         >>> argument_of(about(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
@@ -128,7 +135,10 @@ def argument_of(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def part_of(argument: str) -> Iterator[None]:
-    """Set `argument` as the cause of errors in this context, in place of one of its parts."""
+    """Provide a context in which errors are attributed to `argument`, not to a part of it.
+
+    An example of a part is the entry `x` of the argument `pair`.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -162,13 +172,13 @@ def real(
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """Check a finite real number and return it as a float.
+    """Check that a value is a finite real number in a range, and return it as a float.
 
     Args:
-        name: the name of the value in the message.
-        value: an int, a float or a numpy scalar of either kind, never a bool.
-        low: smallest value allowed, or None.
-        high: largest value allowed, or None.
+        name: name of the argument in error messages.
+        value: an int, a float, or a numpy integer or float. A bool is not allowed.
+        low: smallest value allowed. None means no lower limit.
+        high: largest value allowed. None means no upper limit.
         open_low: True if `low` itself is not allowed.
         open_high: True if `high` itself is not allowed.
 
@@ -176,8 +186,8 @@ def real(
         The value as a float.
 
     Raises:
-        TypeError: if the value is not a number of these kinds.
-        ValueError: if it is not finite or outside the range.
+        TypeError: if the value does not have one of these types.
+        ValueError: if the value is not finite, or is outside the range.
 
     Example:
         >>> real("scale", 2, low=0.0, open_low=True)
@@ -198,11 +208,11 @@ def real(
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Check an integer in [low, high] and return it as an int.
+    """Check that a value is an integer in [low, high], and return it as an int.
 
     Args:
-        name: the name of the value in the message.
-        value: an int or a numpy integer, never a bool.
+        name: name of the argument in error messages.
+        value: an int or a numpy integer. A bool is not allowed.
         low: smallest value allowed.
         high: largest value allowed. None means no upper limit.
 
@@ -210,8 +220,8 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
         The value as an int.
 
     Raises:
-        TypeError: if the value is not an integer by type.
-        ValueError: if it is outside the range.
+        TypeError: if the type of the value is not an integer type.
+        ValueError: if the value is outside the range.
 
     Example:
         >>> integer("dim", 3, 1)
@@ -228,18 +238,19 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def count(name: str, value: Any) -> int:
-    """Check a number of trials; a command line or a configuration may pass it as a string.
+    """Check a number of trials and return it as an int. It may be a string such as "1e8".
 
     Args:
-        name: the name of the value in the message.
-        value: an int, a float with an integral value, or a string such as "1e8"; never a bool.
+        name: name of the argument in error messages.
+        value: an int, a float with an integral value, or a string such as "1e8". A bool is not
+            allowed.
 
     Returns:
         The number as an int, at least 1 and below 2**63.
 
     Raises:
-        TypeError: if the value is not of these kinds.
-        ValueError: if it is not integral, not a number, or outside the range.
+        TypeError: if the value does not have one of these types.
+        ValueError: if the value is not a whole number, or is outside the range.
 
     Example:
         >>> count("trials", "1e8")
@@ -265,26 +276,30 @@ def count(name: str, value: Any) -> int:
 
 
 def whole(value: Any) -> Any:
-    """Convert an integral float, or its string if above 0, to int; return others unchanged."""
+    """Convert a float with an integral value to an int; return other values unchanged.
+
+    A string of a positive whole number, such as "1e8", is also converted.
+    """
     with contextlib.suppress(TypeError, ValueError):
         return 0 if _is_number(value) and not value else count("value", value)
     return value
 
 
 def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
-    """Check that a string is one of the options and return it.
+    """Check that a string is one of the allowed options, and return it.
 
     Args:
-        name: the name of the value in the message.
-        value: the string.
-        options: the strings allowed.
+        name: name of the argument in error messages.
+        value: the string to check.
+        options: the allowed strings.
 
     Returns:
         The value.
 
     Raises:
         TypeError: if the value is not a string.
-        ValueError: if it is not one of the options. The message suggests the most similar option.
+        ValueError: if the value is not one of the options. The message suggests the most similar
+            option.
 
     Example:
         >>> choice("norm", "l1", ("l1", "l2"))
@@ -299,10 +314,10 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Check a switch, True or False, and return it.
+    """Check that a value is True or False, and return it.
 
     Args:
-        name: the name of the value in the message.
+        name: name of the argument in error messages.
         value: a bool.
 
     Returns:
@@ -324,7 +339,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def masked(value: Any) -> bool:
-    """Return True if an array has masked entries; numpy would use the values below the mask.
+    """Return True if an array has masked entries, whose values numpy would use nevertheless.
 
     Example:
         >>> masked(np.ma.masked_array([1.0, 2.0], [False, True])), masked([1.0, 2.0])
@@ -339,17 +354,18 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
     """Check that a value holds real numbers, in any shape, and return it as an array.
 
     Args:
-        name: the name of the value in the message.
-        requirement: the requirement in the message.
-        value: anything that numpy reads as bools, integers or floats.
-        kinds: numpy's letters for the kinds that are allowed.
+        name: name of the argument in error messages.
+        requirement: the requirement in error messages, such as "a matrix".
+        value: any object that numpy reads as bools, integers or floats.
+        kinds: allowed values of numpy's `dtype.kind`: "b" bool, "u" unsigned, "i" integer, "f"
+            float.
 
     Returns:
         The array. If the value is already an array, it is returned unchanged.
 
     Raises:
-        TypeError: if it does not hold real numbers.
-        ValueError: if its rows differ in length, or some entries are masked.
+        TypeError: if the value does not hold real numbers.
+        ValueError: if the rows of the value differ in length, or if some entries are masked.
 
     Example:
         >>> numeric("x", "a matrix", [[1, 2], [3, 4]]).shape
@@ -368,9 +384,9 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
 
 
 def list_to_floats(value: Any) -> Any:
-    """Convert a list or tuple of real numbers to float64, shape `(n,)`; return others unchanged.
+    """Convert a list or tuple of n real numbers to a float64 array of shape `(n,)`.
 
-    Distances, relations, native noises and attacks read lists in this form.
+    Other values are returned unchanged.
 
     Example:
         >>> list_to_floats([1, True]), list_to_floats("ab")
@@ -385,20 +401,21 @@ def list_to_floats(value: Any) -> Any:
 
 
 def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.float64]:
-    """Check a vector of finite numbers and return it as contiguous and aligned float64.
+    """Check a vector of finite numbers, and return it as a contiguous, aligned float64 array.
 
     Args:
-        name: the name of the value in the message.
-        value: anything that numpy reads as numbers, with one dimension and at least one entry.
-        dim: required number of entries. Defaults to any number.
+        name: name of the argument in error messages.
+        value: any object that numpy reads as a one-dimensional array of numbers, with at least one
+            entry.
+        dim: required number of entries. None allows any number.
 
     Returns:
-        The vector. If the value is already of this form, it is returned unchanged.
+        The vector. If the value is already such an array, it is returned unchanged.
 
     Raises:
-        TypeError: if it does not hold real numbers.
-        ValueError: if it has another number of dimensions or entries, is empty, or has entries that
-            are not finite or masked.
+        TypeError: if the value does not hold real numbers.
+        ValueError: if the value is not one-dimensional, is empty, has a wrong number of entries, or
+            has entries that are masked, infinite or NaN.
 
     Example:
         >>> vector("x", [1, 2])
@@ -416,7 +433,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
 
 
 def instance(name: str, value: Any, kind: type[_Kind]) -> _Kind:
-    """Check that a value is an instance of a class and return it.
+    """Check that a value is an instance of the class `kind`, and return the value.
 
     Example:
         >>> instance("x", 1, int)
@@ -428,7 +445,7 @@ def instance(name: str, value: Any, kind: type[_Kind]) -> _Kind:
 
 
 def confidence_level(value: Any, name: str = "confidence") -> float:
-    """Check a probability strictly between 0 and 1, such as a confidence, and return it."""
+    """Check that a value, such as a confidence, is strictly between 0 and 1, and return it."""
     percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
     if percentage or (_is_number(value) and 50 < value < 100):
         share = (float(percentage[1]) if percentage else value) / 100
@@ -437,7 +454,10 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
 
 
 def claim_level(value: Any) -> float:
-    """Check a claimed epsilon and return it; the error for a pair (epsilon, delta) has advice."""
+    """Check a claimed epsilon, at least 0, and return it.
+
+    If the value is a pair (epsilon, delta), the error message explains how to pass delta.
+    """
     if isinstance(value, (tuple, list)) and len(value) == 2:
         need = f"a finite number at least 0 (claim={value[0]!r}, delta={value[1]!r})"
         raise mistyped("claim", need, value)
@@ -445,5 +465,5 @@ def claim_level(value: Any) -> float:
 
 
 def delta_level(value: Any, name: str = "delta") -> float:
-    """Check a delta, a probability in [0, 1), and return it."""
+    """Check that delta is in [0, 1), and return it."""
     return real(name, value, low=0.0, high=1.0, open_high=True)

@@ -1,4 +1,4 @@
-"""Loading of a user's mechanism: a callable in a Python file, `path/to/file.py:function`."""
+"""Loading of a user's mechanism from a command-line argument of the form `file.py:function`."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _module_numbers = itertools.count()
 
 
 def is_file_target(target: str) -> bool:
-    """Return True if a target names a file, not a published system."""
+    """Return True if a command-line argument names a file, not a published system."""
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
 
 def split_target(target: str) -> tuple[Path, str]:
-    """Split a target into the file and the name in it.
+    """Split a string "file.py:name" into the path of the file and the name of the mechanism.
 
     Raises:
-        Usage: if the Python file or the name is missing.
+        Usage: if the file does not exist, is not a Python file, or if the name is missing.
     """
     file, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
     if not file:
@@ -57,7 +57,10 @@ def split_target(target: str) -> tuple[Path, str]:
 
 @contextlib.contextmanager
 def user_code_context(path: Path) -> Iterator[None]:
-    """Provide a context for a user's code: its folder on sys.path, its prints on stderr."""
+    """Provide a context in which a user's code runs.
+
+    In this context, the folder of the file is on sys.path, and printed text goes to stderr.
+    """
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -72,20 +75,23 @@ def user_code_context(path: Path) -> Iterator[None]:
 def load_from_file(
     path: Path, name: str, label: str, repeated: bool = False, catch: str | None = None
 ) -> Any:
-    """Import the file and return the mechanism.
+    """Import a user's Python file and return the mechanism that it defines.
 
     Args:
-        path: the file.
-        name: name of the attribute, dots allowed.
+        path: path of the Python file.
+        name: name of the object in the file. Dots are allowed, as in "model.release".
         label: name of the mechanism in messages and reports.
-        repeated: True if the function returns one output per call.
-        catch: names of exceptions that count as outputs, separated by commas.
+        repeated: True if the function returns one output per call, so that dpcore must call it once
+            for each output.
+        catch: names of exceptions, separated by commas. dpcore counts such an exception as an
+            output. Used only if `repeated` is True.
 
     Returns:
-        The object itself if it is native, or else the callable as a `Guarded`.
+        The object itself if it is one of dpcore's own mechanisms. Otherwise, the callable wrapped
+        in a `Guarded`, which marks the callable's exceptions as errors of the user's code.
 
     Raises:
-        Usage: if the attribute is missing, or it is not a mechanism.
+        Usage: if the file does not define the name, or if the named object is not a mechanism.
         Failure: if the import raises an error.
     """
     module, target = _find_attribute(path, name, label)
@@ -109,18 +115,18 @@ def load_from_file(
 
 
 def load_function(path: Path, name: str, label: str) -> Any:
-    """Import the file and return the function to trace, unchanged.
+    """Import a user's Python file and return the function of the given name, unchanged.
 
     Args:
-        path: the file.
-        name: name of the attribute, dots allowed.
+        path: path of the Python file.
+        name: name of the object in the file. Dots are allowed, as in "model.release".
         label: name of the function in messages.
 
     Returns:
-        The function, or another object that a trace can call.
+        The function, or another object that dpcore can call.
 
     Raises:
-        Usage: if the attribute is missing, or it cannot be called.
+        Usage: if the file does not define the name, or if the named object cannot be called.
         Failure: if the import raises an error.
     """
     function = _find_attribute(path, name, label)[1]
@@ -130,7 +136,7 @@ def load_function(path: Path, name: str, label: str) -> Any:
 
 
 def _find_attribute(path: Path, name: str, label: str) -> tuple[ModuleType, Any]:
-    """Import the file; return its module and the named object, which must not be a class."""
+    """Import the file; return the module and the named object, which must not be a class."""
     module = target = _import_file(path)
     for part in name.split("."):
         with tag_failures(label, str(path), _ATTRIBUTE_HINT):
@@ -165,15 +171,17 @@ def _import_file(path: Path) -> ModuleType:
 
 
 class Guarded:
-    """A user's mechanism whose exceptions are distinguished from dpcore's own.
+    """A user's mechanism whose exceptions dpcore reports as errors of the user's code.
 
-    Other attributes, such as `claim`, `default_pair` and `thread_safe`, are those of the mechanism.
+    All other attributes, such as `claim`, `default_pair` and `thread_safe`, are read from the
+    wrapped mechanism.
 
     Args:
         mechanism: the user's callable.
         label: name of the mechanism in reports.
         file: path of the user's file.
-        function: the user's function, if the mechanism repeats it. Its attributes are used too.
+        function: the user's function, if the mechanism calls this function once for each output.
+            Attributes that the mechanism lacks are read from the function.
     """
 
     def __init__(
@@ -187,9 +195,12 @@ class Guarded:
         self.__wrapped__ = mechanism
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return outputs as an array; a tensor that cannot be converted is a user's error.
+        """Run the mechanism `size` times on `x` and return the outputs as a numpy array.
 
-        Lists remain unchanged, because only an audit can convert them without loss.
+        If an output, such as a tensor, cannot be converted, dpcore reports an error of the user's
+        code.
+
+        A list or tuple is returned unchanged. The audit converts it later without loss.
         """
         with tag_failures(self.__qualname__, self._file):
             answer = self._mechanism(x, size, rng)
@@ -209,7 +220,7 @@ class Guarded:
 
 
 def _find_exceptions(module: Any, text: str) -> list[type[Exception]]:
-    """Return exception classes by their names in the file or in Python."""
+    """Return the exception classes of the given names, defined in the file or built into Python."""
     exceptions = []
     for name in map(str.strip, text.split(",")):
         first = name.partition(".")[0]
@@ -222,13 +233,13 @@ def _find_exceptions(module: Any, text: str) -> list[type[Exception]]:
 
 
 def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | None:
-    """Return the default pair of a mechanism.
+    """Return the default pair of inputs (x, x') of a user's mechanism.
 
     Args:
         mechanism: result of `load_from_file`.
         label: name of the mechanism in messages.
         path: the user's file.
-        dim: number of entries, or None for the mechanism's own.
+        dim: number of entries of each input. None means the mechanism's own default.
 
     Returns:
         The pair, or None if the mechanism has no default pair.

@@ -1,4 +1,4 @@
-"""Estimates of the Renyi and KL divergences between two samples, with checks of reliability."""
+"""Estimates of the Renyi and KL divergences between two samples, with reliability checks."""
 
 from . import closed_forms
 from .conversions import Converted, Line, canonne_kamath_steinke, line
@@ -12,5 +12,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the names that the module defines; imported names are left out but can be imported."""
+    """List the names that this module provides, without the modules that it imports."""
     return [*__all__]

@@ -1,13 +1,17 @@
 """Certified lower bounds of divergences and of epsilon, from events on held-out rows.
 
-Half of the rows are used to fit a score and to choose the event and the bins with the largest
-expected bounds; the rows used to choose are called choosing rows. The other half is counted, and
-the choice does not depend on these counted rows. `hold_out` passes only numbers of rows on to the
-bounds.
+The input is a sample (a set of rows) from each of two laws. The functions proceed in three steps:
 
-By data processing, the divergence of an event, or of the bin of a score, is at most the divergence
-of the rows (van Erven and Harremoes 2014, theorem 9). The only assumption is that the counted rows
-are independent.
+1. Split the rows of each set into two halves at random.
+2. On the first half, fit a score, which maps a row to a number. On the same half, choose the event
+   "score >= threshold" (or "score < threshold") and the bins of scores with the largest expected
+   bounds. The rows used for this choice are called choosing rows.
+3. Count the rows of the second half (the counted rows) for which the event holds. The choice does
+   not depend on the counted rows.
+
+An event and the bin of a score are functions of the row. By data processing, the divergence of such
+a function is at most the divergence of the rows (van Erven and Harremoes 2014, theorem 9). The only
+assumption is that the counted rows are independent.
 """
 
 from __future__ import annotations
@@ -26,21 +30,21 @@ from .points import Labels, Points, freeze_arrays, one_of_each
 from .score import Score, fit_score, is_fixed, most_trained, score_rows
 
 _PESSIMISM_ERRORS: Final = 1.0
-"""Standard errors by which rates of the choosing rows are lowered or raised to be pessimistic."""
+"""Number of standard errors by which frequencies of the choosing rows are made pessimistic."""
 _MAX_BIN_EDGES: Final = 48
 """Largest number of thresholds that may be edges of bins."""
 _BIN_NUMBERS: Final = (2, 3, 4, 6, 8)
-"""Numbers of bins for which limits are computed; a number in between uses the next larger one."""
+"""Numbers of bins for which limits are computed. Other numbers use the next larger entry."""
 _TARGET_ORDERS: Final = 4
-"""Number of orders for which partitions are optimised; the best on average is chosen."""
+"""Number of orders for which bins are optimised. The bins with the best average are chosen."""
 
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
-"""Number of folds of the rows that are not counted; a fit on the other folds scores a fold."""
+"""Number of folds of the rows that are not counted. Each fold is scored by a fit on the others."""
 
 _DENSE_RANKS: Final = 20
-"""Number of smallest and of largest choosing scores of each set that all become thresholds."""
+"""Number of smallest scores, and of largest scores, of each set that all become thresholds."""
 
 _BINS_SHARE: Final = 0.5
 """Share of the failure probability that the bins take, if any bins are counted."""
@@ -49,10 +53,11 @@ _PREDICTION_TAIL: Final = 0.1
 
 
 def event_bound(p: Floats, q: Floats, alphas: Floats) -> Floats:
-    """Compute d_alpha(p || q) of two coins, or 0 if p <= q. Shapes are (e,), (a,) to (e, a).
+    """Compute D_alpha of two Bernoulli laws with probabilities p and q, or 0 if p <= q.
 
-    For p > q it increases in p and decreases in q, for every alpha > 0. A lower limit of p and an
-    upper limit of q therefore give a lower bound.
+    `p` and `q` have shape (e,), `alphas` has shape (a,), and the result has shape (e, a). For p >
+    q, the divergence increases in p and decreases in q, for every alpha > 0. A lower limit of p and
+    an upper limit of q therefore give a lower bound of the divergence.
     """
     out = np.zeros((len(p), len(alphas)))
     valid = p > q
@@ -78,14 +83,20 @@ def best_event(
     alphas: Floats,
     tail: float,
 ) -> tuple[int, bool]:
-    """Find the threshold and side (True: score >= threshold) with the best mean bound over orders.
+    """Find the event with the largest expected bound, averaged over the orders.
+
+    The event is "score >= threshold" or "score < threshold". The result is the index of the
+    threshold, and True for "score >= threshold".
 
     Args:
-        chosen: choosing rows that reach each threshold, numerator first, shape (2, t).
+        chosen: number of choosing rows of each set with score >= threshold, for each of t
+            thresholds, shape (2, t). The set of P in D(P||Q) (the numerator) comes first.
         chosen_rows: number of choosing rows of each set.
         counted_rows: number of rows of each set that will be counted.
-        alphas: orders. At each order, a bound is divided by the best bound of any event there.
-        tail: failure probability of each of the two limits.
+        alphas: orders. Before the average over orders, each bound is divided by the largest bound
+            of all events at the same order.
+        tail: failure probability of the lower limit of P(event), and also of the upper limit of
+            Q(event).
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
@@ -104,11 +115,12 @@ def best_bins(
     alphas: Floats,
     failure: float,
 ) -> Ints:
-    """Find the edges of the bins with the best expected bound, as columns of `chosen`.
+    """Find the edges of the bins of scores with the largest expected bound.
 
-    Column 0 stands for -infinity, then the thresholds follow, and the last stands for infinity. The
-    bound is the logarithm of a sum with one term per bin. Therefore the best partition for a given
-    order and number of bins is a shortest path.
+    An edge is returned as an index: 0 stands for -infinity, i for the i-th threshold (column i - 1
+    of `chosen`), and the largest index for infinity. The bound is the logarithm of a sum with one
+    term per bin. Therefore the best bins for a given order and number of bins are found by dynamic
+    programming, as a best path from -infinity to infinity.
     """
     edges = _select_edges(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
@@ -132,13 +144,16 @@ def best_bins(
 
 
 def _average_bound_shares(promised: Floats) -> Floats:
-    """Average over orders each bound divided by the best bound there, shape (e, a) to (e,)."""
+    """Divide each bound by the largest bound of its order; average over orders.
+
+    The shape changes from (e, a), for e events and a orders, to (e,).
+    """
     best = promised.max(axis=0)
     return np.asarray(np.mean(promised / np.where(best > 0.0, best, 1.0), axis=1))
 
 
 def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Lower the numerator's rates and raise the denominator's rates."""
+    """Return the frequencies of events, lowered for the set of P and raised for the set of Q."""
     (k, k_prime), (n, n_prime) = hits, chosen_rows
     p_low = _wilson_limit(k / n, n, -_PESSIMISM_ERRORS)
     return p_low, _wilson_limit(k_prime / n_prime, n_prime, _PESSIMISM_ERRORS)
@@ -147,7 +162,7 @@ def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats
 def _expected_limits(
     rates: tuple[Floats, Floats], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Floats, Floats]:
-    """Compute the limits that the counted rows would give at the given rates."""
+    """Compute the confidence limits that the counted rows would give at the given frequencies."""
     from scipy.special import ndtri
 
     z = -float(ndtri(tail))
@@ -155,7 +170,10 @@ def _expected_limits(
 
 
 def _wilson_limit(rate: Floats, size: int, z: float) -> Floats:
-    """Compute Wilson's limit for a rate among `size` rows: the lower limit if z < 0."""
+    """Compute Wilson's confidence limit of a probability from its relative frequency.
+
+    `size` is the number of rows. The limit is the lower one if z < 0, and otherwise the upper one.
+    """
     square = z * z
     middle = rate + square / (2.0 * size)
     spread = np.sqrt(rate * (1.0 - rate) / size + square / (4.0 * size * size))
@@ -164,7 +182,7 @@ def _wilson_limit(rate: Floats, size: int, z: float) -> Floats:
 
 
 def _select_edges(chosen: Ints) -> Ints:
-    """Select columns that may be edges: both ends, and thresholds at evenly spaced ranks."""
+    """Select the indices that may be edges of bins: both ends, and evenly spaced thresholds."""
     inside = np.arange(1, chosen.shape[1] + 1)
     if len(inside) > _MAX_BIN_EDGES:
         inside = np.unique(np.linspace(1, chosen.shape[1], _MAX_BIN_EDGES).astype(np.int64))
@@ -172,12 +190,12 @@ def _select_edges(chosen: Ints) -> Ints:
 
 
 def _pair_index(start: Ints, stop: Ints, size: int) -> Ints:
-    """Return the index of (start, stop) among the ordered pairs with start < stop."""
+    """Return the position of (start, stop) in the ordered list of pairs start < stop < size."""
     return start * (2 * size - start - 1) // 2 + stop - start - 1
 
 
 def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Ints]:
-    """Find the edges whose terms e^power have the largest sum, for each order and bin number."""
+    """Find the edges with the largest sum of terms e^power, for each order and number of bins."""
     terms = np.full((len(powers), size, size), -np.inf)
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
     terms[:, pairs[0], pairs[1]] = np.exp(powers - largest)
@@ -196,18 +214,22 @@ def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Int
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HeldOut(Record, word="HeldOut"):
-    """Numbers of rows that reach each threshold of a score.
+    """Numbers of rows of two sets with score >= threshold, for each threshold of a score.
+
+    A score maps a row to a number. One half of the rows (the choosing rows) is used to choose an
+    event. The other half (the counted rows) is used only to count how often this event holds.
 
     Args:
-        thresholds: thresholds, ascending, shape (t,). The event is "score >= threshold" or its
-            complement.
-        chosen: choosing rows of each set that reach each threshold, shape (2, t). Each row is
-            scored out of fold, by a score that was not fitted on it.
+        thresholds: thresholds, ascending, shape (t,). The possible events are "score >= threshold"
+            and "score < threshold".
+        chosen: number of choosing rows of each set with score >= threshold, shape (2, t). The score
+            of each row was not fitted on this row.
         chosen_rows: number of choosing rows of each set.
-        counted: counted rows of each set that reach each threshold, shape (2, t).
+        counted: number of counted rows of each set with score >= threshold, shape (2, t).
         counted_rows: number of counted rows of each set.
-        trained_rows: rows of each set that the score was fitted on; (0, 0) for a fixed score.
-        one_per_group: True if only one random row of each group was chosen on or counted.
+        trained_rows: number of rows of each set on which the score was fitted; (0, 0) for a fixed
+            score.
+        one_per_group: True if only one random row of each group is a choosing or counted row.
         score: name of the score in the text of an event.
     """
 
@@ -221,7 +243,7 @@ class HeldOut(Record, word="HeldOut"):
     score: str = "score"
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "thresholds", "chosen", "counted")
 
 
@@ -231,28 +253,33 @@ def hold_out(
     score: Callable[..., Any] | None = None,
     one_per_group: bool = False,
 ) -> HeldOut:
-    """Split the rows (or groups) once, fit a score, and count the rows that reach its thresholds.
+    """Split the rows (or groups), fit a score, and count the rows above each threshold.
 
-    Half of the rows of each set are counted. The other half is used to fit the score and to choose.
-    The choosing scores are computed out of fold by four more fits, each on three quarters of this
-    half. They are therefore distributed nearly like the scores of the counted rows. If there are
-    far more rows than a fit needs, the remaining rows choose instead. A fixed score is not fitted.
+    The score maps a row to a number. Half of the rows of each set are the counted rows. The other
+    half is used to fit the score and to choose an event later (choosing rows). The score of a
+    choosing row must come from a fit that did not use this row. The function therefore makes four
+    more fits. Each fit uses three quarters of this half and scores the remaining quarter. These
+    scores are distributed nearly like the scores of the counted rows. If there are far more rows
+    than a fit needs, the function makes only one fit. The choosing rows are then the rows that this
+    fit does not use. A fixed score is not fitted.
 
     Args:
-        points: both sets, not scaled. If the rows were scaled by moments of all rows, the counted
-            rows would influence their own score.
-        rng: generator for the splits, for training rows if there are too many, and for the row
-            of a group.
-        score: score, as in `cross_fit`.
-        one_per_group: True to split by group, and to use one random row of each group to choose or
-            to count. Rows of a group may be copies of each other. A set without groups is split by
-            rows. False treats all rows as independent.
+        points: the rows of both sets, not scaled. If the rows were scaled by moments of all rows,
+            the counted rows would influence their own scores.
+        rng: random generator. It splits the rows, draws the training rows if there are too many,
+            and draws one row of each group.
+        score: callable with two arguments, (train0, train1) -> (rows -> scores), that fits a score;
+            or callable with one argument, rows -> scores, that was fixed in advance. Defaults to a
+            logistic regression.
+        one_per_group: True to split by group. Then only one random row of each group is a choosing
+            or counted row, because the rows of a group may be copies of each other. A set without
+            groups is split by rows. False treats all rows as independent.
 
     Returns:
-        The counts.
+        The thresholds, with the number of choosing rows and of counted rows above each threshold.
 
     Raises:
-        TypeError: if `score` is not a callable of the two kinds or returns no numbers.
+        TypeError: if `score` is not a callable of these two kinds, or does not return numbers.
         ValueError: if the points are scaled, a set has fewer than 4 rows (or groups), or a score
             is not one finite number per row.
     """
@@ -287,13 +314,13 @@ def hold_out(
 
 
 class _RowParts:
-    """Sample rows of one set: the counted rows, and the folds of the other rows.
+    """Indices of the rows of one set: the counted rows, and the other rows with their folds.
 
     Attributes:
-        counted: counted rows, one per group.
-        other: all rows of the units that are not counted.
+        counted: indices of the counted rows, one per group (all rows if there are no groups).
+        other: indices of all rows of the groups that are not counted.
         fold: fold of each row of `other`.
-        single: mask of the rows of `other` that choose, one row of each group.
+        single: True for the rows of `other` that are choosing rows, one per group.
     """
 
     def __init__(
@@ -324,7 +351,7 @@ class _RowParts:
         return np.asarray(self.other[self.fold != fold])
 
     def choosing(self, fold: int | None = None) -> Labels:
-        """Return the choosing rows of a fold (of all folds for None), one per group."""
+        """Return the choosing rows of a fold, one per group. None means all folds."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
 
@@ -346,7 +373,10 @@ def _score_out_of_fold(
 
 
 def _candidate_thresholds(scores0: Floats, scores1: Floats) -> Floats:
-    """Select about 200 choosing scores: all at both ends of each set, evenly spaced in between."""
+    """Select about 200 scores of choosing rows as thresholds.
+
+    They are the 20 smallest and the 20 largest scores of each set, and evenly spaced ranks.
+    """
     thresholds = []
     for scores in (scores0, scores1):
         size = len(scores)
@@ -365,17 +395,23 @@ def _count_above(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Certificate(Record, word="Certificate"):
-    """Lower bounds of D_alpha that hold with the stated confidence.
+    """Certified lower bounds of the Renyi divergences D_alpha(P0||P1) and D_alpha(P1||P0).
+
+    In D(P||Q), the set of P is the numerator and the set of Q the denominator. The counted rows are
+    held-out rows, which were not used to choose the event.
 
     Attributes:
         alphas: orders, shape (n_alpha,).
         bound: lower bounds in nats, shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0).
-            In each row all orders hold at once with probability at least `confidence`.
-        events: text of the event that was counted in each direction.
-        counts: counts of that event on the counted rows; `counts[i].k` belongs to the numerator.
-        bins: counts of the bins in each direction, numerator first. Empty if no order is above 1
-            or if bins had no expected bound on the choosing rows.
-        confidence: confidence of each direction separately.
+            In each direction, the bounds at all orders hold together with probability at least
+            `confidence`.
+        events: description of the event that was counted, for each direction.
+        counts: number of counted rows for which the event holds, for each direction. `counts[i].k`
+            belongs to the numerator, and `counts[i].k_prime` to the denominator.
+        bins: number of counted rows in each bin of the score, for each direction. It is empty if
+            all orders are at most 1, or if bins gave no positive expected bound on the choosing
+            rows.
+        confidence: probability that the bounds of one direction hold.
         one_per_group: True if one random row of each group was counted.
     """
 
@@ -388,11 +424,11 @@ class Certificate(Record, word="Certificate"):
     one_per_group: bool
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "alphas", "bound")
 
     def at(self, alphas: Floats) -> Certificate:
-        """Return the same certificate at some of its orders.
+        """Return the same certificate, restricted to the given orders.
 
         Raises:
             ValueError: if an order is not among the certified orders.
@@ -403,7 +439,10 @@ class Certificate(Record, word="Certificate"):
         return replace(self, alphas=self.alphas[places], bound=self.bound[:, places])
 
     def __str__(self) -> str:
-        """Return one line for each direction, and one on the law if groups were counted."""
+        """Return one line of text for each direction: the event, its counts and the number of bins.
+
+        If one row of each group was counted, another line states this.
+        """
         lines = [
             f"D(P{side}||P{1 - side}): event {event}, {counts.k} of {counts.n} against "
             f"{counts.k_prime} of {counts.n_prime}; {len(self.bins[side]) or 'no'} bins"
@@ -417,31 +456,36 @@ class Certificate(Record, word="Certificate"):
 def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Certificate:
     """Compute certified lower bounds of D_alpha in both directions.
 
-    One event E and bins B_1, ..., B_m per direction are chosen on the choosing rows and counted on
-    the counted rows. With p_low <= P(E) and Q(E) <= q_high, and p_low > q_high,
+    For each direction, one event E and bins B_1, ..., B_m of a score are chosen on one half of the
+    rows (the choosing rows). The other half (the counted rows) then gives confidence limits p_low
+    <= P(E) and Q(E) <= q_high. If p_low > q_high,
 
         D_alpha(P||Q) >= d_alpha(p_low || q_high),
 
-    the divergence of two coins. It holds for every alpha > 0 with the same two limits. For
-    alpha > 1, with simultaneous limits for all bins,
+    where d_alpha is the divergence of two Bernoulli laws. This bound holds for every alpha > 0 with
+    the same two limits. The bins give a second bound for alpha > 1, from simultaneous limits
+    p_low_i <= P(B_i) and Q(B_i) <= q_high_i:
 
         D_alpha(P||Q) >= ln(sum_i p_low_i^alpha q_high_i^(1 - alpha)) / (alpha - 1).
 
-    The failure probability is shared between event and bins, so the larger of the two bounds is
-    valid. A bound at a smaller order also holds, because D_alpha does not decrease in alpha. 0 is
-    always a bound.
+    The failure probability is shared between the event and the bins, so the larger of these two
+    bounds is valid. D_alpha does not decrease in alpha. Therefore the largest bound at all smaller
+    orders is also used. A negative bound is replaced by 0.
 
     Args:
-        held_out: counts of held-out rows.
+        held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
         alphas: orders above 0, ascending; 1 is the KL divergence.
-        confidence: confidence of all orders of a direction together, strictly between 0 and 1.
+        confidence: probability that the bounds of one direction hold at all orders together,
+            strictly between 0 and 1.
 
     Returns:
-        The bounds. Both directions together hold with probability 1 - 2 (1 - confidence).
+        The bounds. All bounds of both directions hold together with probability at least 1 - 2 (1 -
+        confidence).
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if `alphas` are not ascending and above 0, or `confidence` is out of range.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `alphas` are not ascending, finite and above 0, or if `confidence` is out of
+            range.
 
     Source:
         van Erven and Harremoes (2014), theorems 3 and 9; Clopper and Pearson (1934).
@@ -467,13 +511,15 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
 
 
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Compute a certified lower bound of epsilon at delta from the counted rows.
+    """Compute a certified lower bound of epsilon at one delta, from an event on held-out rows.
 
-    Threshold, side and direction are chosen on the choosing rows for this delta. The bound is
-    `dpcore.bounds.clopper_pearson` of the counted rows.
+    One half of the rows (the choosing rows) decides on three things for this delta: the threshold
+    of the score, the event ("score >= threshold" or "score < threshold"), and the direction (which
+    set is P and which is Q). The bound is computed by `dpcore.bounds.clopper_pearson` from the
+    other half (the counted rows).
 
     Args:
-        held_out: counts of held-out rows.
+        held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
         delta: delta in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
 
@@ -481,7 +527,7 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
         The bound, finite and at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `delta` or `confidence` is out of range.
 
     Source:
@@ -492,22 +538,24 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
 
 
 def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Estimate the empirical loss of the event of `epsilon_lower`: an estimate, not a bound.
+    """Estimate epsilon at delta from the event that `epsilon_lower` uses. This is not a bound.
 
-    It is ln((k/n - delta) / (k'/n')), never NaN. It is 0 if that is negative or k/n <= delta,
-    because such an event is possible with epsilon 0. It is infinite if k/n > delta and the event
-    holds for no counted row of the other set. The rows then give no upper limit of the loss.
+    The counted rows are the half of the rows that was not used to choose the event. The event holds
+    for k of n counted rows of one set, and for k' of n' counted rows of the other set. The estimate
+    is ln((k/n - delta) / (k'/n')), and never NaN. The estimate is 0 if this logarithm is negative
+    or k/n <= delta, because (0, delta)-DP allows these frequencies. The estimate is infinite if k/n
+    > delta and k' = 0, because the rows then give no upper limit.
 
     Args:
-        held_out: counts of held-out rows.
+        held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
         delta: delta in [0, 1).
-        confidence: confidence for which the event is chosen, as in `epsilon_lower`.
+        confidence: confidence of the lower bound for which the event is chosen.
 
     Returns:
         The estimate, at least 0.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `delta` or `confidence` is out of range.
     """
     counts = _epsilon_event(held_out, delta, confidence)
@@ -520,7 +568,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
 def _certify_direction(
     held_out: HeldOut, side: int, alphas: Floats, failure: float
 ) -> tuple[Floats, str, Counts, tuple[Counts, ...]]:
-    """Compute the bounds of one direction; return them with the event's text and the counts."""
+    """Compute the bounds of one direction; return bounds, text of the event, and counts."""
     above = alphas[alphas > 1.0]
     order = [side, 1 - side]
     chosen, counted = held_out.chosen[order], held_out.counted[order]
@@ -564,14 +612,14 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Flo
 
 
 def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Floats, Floats]:
-    """Compute lower limits of the numerator's rates and upper limits of the denominator's rates."""
+    """Compute lower limits of the probabilities under P, and upper limits of those under Q."""
     both = [(limits(c.k, c.n, tail)[0], limits(c.k_prime, c.n_prime, tail)[1]) for c in every]
     p_low, q_high = np.array(both).T
     return p_low, q_high
 
 
 def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
-    """Count the event with the largest expected bound at delta, numerator first."""
+    """Choose the event with the largest expected bound at delta, and count it, numerator first."""
     instance("held_out", held_out, HeldOut)
     delta, confidence = delta_level(delta), confidence_level(confidence)
     trials = min(held_out.counted_rows)
@@ -591,7 +639,7 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
 
 
 def _count_event(held_out: HeldOut, side: int, place: int, reaches: bool) -> Counts:
-    """Count the rows that reach a threshold, or those below it, numerator first."""
+    """Count the rows with score >= threshold, or those with score < threshold, numerator first."""
     (k, n), (k_prime, n_prime) = (
         (int(held_out.counted[i, place]), held_out.counted_rows[i]) for i in (side, 1 - side)
     )

@@ -1,12 +1,13 @@
 """Closed-form Renyi divergences of probability laws, laws with an atom, and mechanisms.
 
-Every function takes orders of any shape and returns D_alpha(P0||P1) in nats in the same shape. At
-order 1 this is the Kullback-Leibler divergence, and at order inf the logarithm of the largest ratio
-of densities. The result is inf if the divergence is infinite or beyond the range of float64.
-Relative errors are below 1e-12, also for orders near 1, for huge orders, and for laws that are
-nearly equal. Orders from 1/2 on are computed as sums of terms of one sign, so no terms cancel.
-Orders below 1/2 are computed from the others by skew symmetry,
-(1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and Harremoes 2014, proposition 2).
+Every public function takes orders of any shape and returns D_alpha(P0||P1) in nats in the same
+shape. The divergence of order 1 is the Kullback-Leibler divergence. The divergence of order inf is
+the logarithm of the largest ratio of densities. The result is inf if the divergence is infinite or
+beyond the range of float64. Relative errors are below 1e-12, also for orders near 1, for huge
+orders, and for laws that are nearly equal. For orders from 1/2 on, the divergence is computed as a
+sum of terms of one sign, so no terms cancel. For an order a below 1/2, it is computed from the
+divergence of order 1 - a by skew symmetry, (1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and
+Harremoes 2014, proposition 2).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Side = tuple[Floats, Floats, float]
 
 
 def read_orders(alphas: Any) -> Floats:
-    """Read orders above 0, inf included, in any shape."""
+    """Check that all orders are above 0, and return them as an array. The order inf is allowed."""
     requirement = "an array of orders above 0"
     orders = numeric("alphas", requirement, alphas, "uif").astype(np.float64)
     # A NaN is not above 0 either.
@@ -54,13 +55,13 @@ def read_orders(alphas: Any) -> Floats:
 def by_part(
     alphas: Floats, part: Callable[[Floats, Floats, bool], Floats], limit: Callable[[], float]
 ) -> Floats:
-    """Compute D_alpha as a sum over coordinates.
+    """Compute D_alpha of two laws with independent coordinates as a sum over the coordinates.
 
     Args:
-        alphas: checked orders.
-        part: function (a, b, swap) that returns the divergence of each coordinate, for orders
-            a >= 1/2 of shape (n, 1) and b = a - 1. If `swap` is True, it returns D(P1||P0).
-        limit: function that returns the divergence of order inf.
+        alphas: orders, returned by `read_orders`.
+        part: function (a, b, swap) that returns D_a(P0||P1) of each coordinate, for orders a >= 1/2
+            of shape (n, 1) and b = a - 1. If `swap` is True, the function returns D_a(P1||P0).
+        limit: function without arguments that returns the divergence of order inf.
     """
     flat = alphas.ravel()
     divergences = np.empty_like(flat)
@@ -80,7 +81,8 @@ def by_part(
 def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
     """Compute D_alpha for each order.
 
-    `value` takes (index of the order, a, b, swap). a, b and swap are as in `by_part`; a may be inf.
+    `value` is a function (i, a, b, swap) that returns the divergence of the i-th order. Here a is
+    at least 1/2 and may be inf, and b = a - 1. If `swap` is True, it returns D_a(P1||P0).
     """
     divergences = [
         a / (1.0 - a) * value(i, 1.0 - a, -a, True) if a < 0.5 else value(i, a, a - 1.0, False)
@@ -90,13 +92,13 @@ def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) 
 
 
 def read_coordinates(name: str, value: Any) -> Floats:
-    """Read a finite number or a vector of finite numbers; return a vector."""
+    """Check a finite number, or a vector of finite numbers, and return it as a vector."""
     ndim = numeric(name, "a number or a vector of finite numbers", value).ndim
     return vector(name, [value] if ndim == 0 else value)
 
 
 def read_deviations(name: str, value: Any) -> Floats:
-    """Read a positive number or a vector of positive numbers; return a vector."""
+    """Check a positive number, or a vector of positive numbers, and return it as a vector."""
     deviations = read_coordinates(name, value)
     if not ((deviations > 0.0) & (deviations <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
@@ -104,7 +106,7 @@ def read_deviations(name: str, value: Any) -> Floats:
 
 
 def same_length(**parts: npt.NDArray[Any]) -> int:
-    """Return the common number of coordinates; a vector may also have one entry for all."""
+    """Return the common number of coordinates. A vector of length 1 fits every number."""
     most = max(map(len, parts.values()))
     for name, part in parts.items():
         if len(part) not in (1, most):
@@ -113,7 +115,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
 
 
 def read_probabilities(name: str, value: Any) -> Floats:
-    """Read a vector of probabilities that sum to 1 within 1e-9; return it unchanged."""
+    """Check that probabilities sum to 1 within 1e-9, and return their vector unchanged."""
     probabilities = vector(name, value)
     if (probabilities < 0.0).any() or abs(math.fsum(probabilities.tolist()) - 1.0) > _SUM_TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 within 1e-9", value)
@@ -121,7 +123,7 @@ def read_probabilities(name: str, value: Any) -> Floats:
 
 
 def read_covariance(name: str, value: Any) -> Floats:
-    """Read the covariance of `gaussian_renyi`; a number is the deviation of every entry."""
+    """Check a covariance matrix, or standard deviations, and return the covariance matrix."""
     if np.ndim(value) != 2:
         return np.diag(read_deviations(name, value) ** 2)
     requirement = "a symmetric positive definite matrix"
@@ -137,7 +139,7 @@ def read_covariance(name: str, value: Any) -> Floats:
 
 
 def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
-    """Return the divergences of the rests (the laws without their atom), one for each order."""
+    """Return the divergence of the two laws without their atom, one number for each order."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     limits = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
     # A NaN is not at least 0 either.
@@ -149,7 +151,8 @@ def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
 def log_excess(x: Floats) -> Floats:
     """Compute x - ln(1 + x), for x > -1.
 
-    With z = x / (2 + x) it is x z - 2 z^3 (1/3 + z^2/5 + ...), because ln(1 + x) = 2 artanh(z).
+    With z = x / (2 + x), the result is x z - 2 z^3 (1/3 + z^2/5 + ...), because ln(1 + x) = 2
+    artanh(z).
     """
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
@@ -163,7 +166,7 @@ def log_excess(x: Floats) -> Floats:
 
 
 def exp_excess(x: Floats) -> Floats:
-    """Compute (e^x - 1 - x) / x^2, which is above 0 and equals 1/2 at x = 0."""
+    """Compute (e^x - 1 - x) / x^2. The result is above 0, and 1/2 at x = 0."""
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
     series = np.zeros_like(inner)
@@ -174,7 +177,7 @@ def exp_excess(x: Floats) -> Floats:
 
 
 def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 + b (1 - (x/y)^p); use exact fractions if the result is nearly 0."""
+    """Compute 1 + b (1 - (x/y)^p) for p = `power`, by exact fractions if the result is nearly 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
     gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
     for i in zip(*np.nonzero(np.abs(gap) < _NEAR_ZERO_GAP), strict=True):
@@ -184,7 +187,7 @@ def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
 
 
 def one_minus_power(x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 - (x/y)^p for p = 1 or 2; subtract before any rounding."""
+    """Compute 1 - (x/y)^p for p = 1 or 2, without cancellation if x and y are nearly equal."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
 
@@ -200,14 +203,14 @@ def log_ratio(x: Floats, y: Floats) -> Floats:
 
 
 def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
-    """Compute D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, with r the ratio of the scales.
+    """Compute D_a of two laws of a scale family: -ln r - ln(1 + b (1 - r)) / b.
 
     Args:
         a: orders, at least 1/2.
         b: a - 1.
-        tau: 1 - r.
+        tau: 1 - r. Here r is the ratio of the scales of the two laws.
         log_r: ln r.
-        mid: 1 + b tau. The divergence is infinite if it is 0 or below.
+        mid: 1 + b tau. The divergence is infinite if `mid` is 0 or below.
     """
     ends = mid <= 0.0
     kl = b == 0.0
@@ -228,20 +231,21 @@ def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floa
 def normal_divergence(
     a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats, pull: Floats
 ) -> Floats:
-    """Compute D_a of normal laws for each coordinate.
+    """Compute D_a of two normal laws, for each coordinate.
 
-    The variances are given as the scales are in `scale_divergence`. `pull` is the distance of the
-    means divided by sqrt(a s1^2 - b s0^2).
+    `tau`, `log_r` and `mid` are 1 - r, ln r and 1 + b (1 - r), with r the ratio of the two
+    variances. `pull` is the distance of the means divided by sqrt(a s1^2 - b s0^2), with s0 and s1
+    the standard deviations.
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
     return 0.5 * scale_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
 def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
-    """Compute the divergence of order inf of normal laws.
+    """Compute the divergence of order inf of two normal laws.
 
-    `pull` is the distance of the means divided by s1; the other arguments are as in
-    `normal_divergence`.
+    `tau` and `log_r` are 1 - r and ln r, with r the ratio of the two variances. `pull` is the
+    distance of the means divided by the standard deviation of the second law.
     """
     if ((tau < 0.0) | ((tau == 0.0) & (pull != 0.0))).any():
         return float("inf")
@@ -252,9 +256,10 @@ def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
 def diagonalise_covariances(
     spread0: Floats, spread1: Floats, shift: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return 1 - r, ln r and the shift in axes where P1's covariance is 1 and P0's is diagonal.
+    """Return 1 - r, ln r and the distance of the means along axes that simplify both covariances.
 
-    r is the ratio of the variances of P0 and P1 along each axis.
+    In these axes the covariance of P1 is the identity, and the covariance of P0 is diagonal. r is
+    the variance of P0 divided by the variance of P1, along each axis.
     """
     from scipy.linalg import eigh
 
@@ -264,14 +269,14 @@ def diagonalise_covariances(
 
 
 def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
-    """Compute the contribution of the shift to D_a of two Laplace laws.
+    """Compute the part of D_a of two Laplace laws that is due to the distance of their means.
 
-    It is e + ln(1 - b g) / b with g = (1 - e^-we) / w and e the distance.
+    This part is d + ln(1 - b g) / b with g = (1 - exp(-w d)) / w, and d = `distance`.
 
     Args:
         b: orders minus 1.
-        w: (a + b r) / r >= 0, with r the ratio of the scales, in units of the second scale.
-        distance: the shift e in units of the second scale, at least 0.
+        w: (a + b r) / r, at least 0. Here r is the first scale divided by the second scale.
+        distance: distance of the means divided by the second scale, at least 0.
     """
     x = np.where(distance == 0.0, 0.0, np.minimum(w * distance, 1e300))
     near = x < _SERIES_LIMIT
@@ -292,9 +297,10 @@ def discrete_divergence(
         a: order, at least 1/2, or inf.
         b: a - 1.
         log_p: ln p, finite.
-        loss: ln(p / q), inf if q is 0.
+        loss: privacy loss ln(p / q) at each point, inf if q is 0.
         missing: mass of Q at points where P has no mass.
-        rest: D_a inside each point, if points stand for laws that are not atoms. Otherwise None.
+        rest: If a point stands for a part of the laws, D_a of P from Q inside this part, for each
+            point. None if all points are atoms.
     """
     whole = loss if rest is None else loss + rest
     if np.isinf(a):
@@ -321,9 +327,9 @@ def discrete_divergence(
 def compare_laws(
     p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
-    """Compare two discrete laws after division of each law by its sum.
+    """Divide each of two discrete laws by its sum; return logarithms, losses and missing mass.
 
-    `gap` is ln of the second sum divided by the first. It is exact, but the sums are rounded.
+    `gap` is the exact value of ln(second sum / first sum). The sums themselves are rounded.
     """
     has, is_possible = p > 0.0, q > 0.0
     loss = np.full(p.size, np.inf)
@@ -333,7 +339,7 @@ def compare_laws(
 
 
 def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
-    """Split each law into two points, atom and rest; mark the points where P0 has mass."""
+    """Reduce each law to two points, atom and rest; mark the points at which P0 has mass."""
     p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
     log_p, loss, missing = compare_laws(p, q)
     if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
@@ -345,7 +351,7 @@ def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
 def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
-    They sum to (sum of p^a q^-b - 1)/b, because p and q each sum to 1.
+    The sum of the terms is (sum of p^a q^-b - 1)/b, because p and q each sum to 1.
     """
     p = np.exp(log_p)
     near = np.abs(loss) < _SERIES_LIMIT
@@ -363,7 +369,7 @@ def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
 def correlated_divergence(
     alphas: Floats, shift: Floats, spread0: Floats, spread1: Floats
 ) -> Floats:
-    """Compute the divergence of two normal laws, at least one of which has correlations."""
+    """Compute the divergence of two normal laws if at least one covariance matrix is given."""
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     spread, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
     both = spread, other
@@ -384,29 +390,30 @@ def gaussian_renyi(
     mean1: npt.ArrayLike,
     sigma1: npt.ArrayLike,
 ) -> Floats:
-    """Compute D_alpha of two normal laws.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two normal laws.
 
-    In every coordinate it is
-    ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)``
-    with ``s^2 = alpha s1^2 - (alpha - 1) s0^2``, and inf if s^2 <= 0. D_alpha is the sum over
-    coordinates.
+    With means m0, m1 and standard deviations s0, s1, the divergence of one coordinate is
+    ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)`` with
+    ``s^2 = alpha s1^2 - (alpha - 1) s0^2``. It is inf if s^2 <= 0. D_alpha is the sum of these
+    terms over the coordinates.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        mean0: mean of P0, as one number for every coordinate or as a vector.
-        sigma0: standard deviation of P0, as one number, as a vector with one entry for each
-            coordinate, or as a matrix. A matrix is read as the covariance, in squared units.
-        mean1: mean of P1.
-        sigma1: standard deviation or covariance matrix of P1.
+        mean0: mean of P0: one number for all coordinates, or a vector.
+        sigma0: spread of P0. A number is the standard deviation of every coordinate. A vector holds
+            the standard deviation of each coordinate. A matrix is the covariance matrix, in squared
+            units.
+        mean1: mean of P1, in the same form.
+        sigma1: standard deviation or covariance matrix of P1, in the same form as `sigma0`.
 
     Returns:
-        Divergences in nats, in the shape of `alphas`. With a matrix, the condition number of the
-        matrix limits the accuracy.
+        Divergences in nats, in the shape of `alphas`. If a covariance matrix is given, its
+        condition number limits the accuracy.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0, a deviation not in (0, 1e300], a matrix not
-            symmetric and positive definite, or lengths differ.
+        ValueError: if an order is not above 0, a standard deviation is not in (0, 1e300], a matrix
+            is not symmetric and positive definite, or if lengths differ.
 
     Source:
         van Erven and Harremoes (2014), equation 10; Gil, Alajaji and Linder (2013), tables 1, 2.
@@ -449,16 +456,18 @@ def laplace_renyi(
     shift: npt.ArrayLike,
     scale1: npt.ArrayLike | None = None,
 ) -> Floats:
-    """Compute D_alpha of two Laplace laws at distance `shift`.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two Laplace laws with means `shift` apart.
 
-    With one scale and e = abs(shift)/scale, it is ``ln(alpha/(2 alpha - 1) e^{(alpha - 1) e} +
-    (alpha - 1)/(2 alpha - 1) e^{-alpha e}) / (alpha - 1)`` in every coordinate, and e at order inf.
-    D_alpha is the sum over coordinates.
+    If the scales are equal and t = abs(shift)/scale, the divergence of one coordinate is
+    ``ln(T) / (alpha - 1)`` with
+    ``T = alpha/(2 alpha - 1) e^{(alpha - 1) t} + (alpha - 1)/(2 alpha - 1) e^{-alpha t}``. At order
+    inf, the divergence is t. D_alpha is the sum of these terms over the coordinates.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        scale: scale of P0, in the units of the shift: a number or a vector.
-        shift: distance of the means, of either sign: a number or a vector.
+        scale: scale of P0, in the units of `shift`: one number for all coordinates, or a vector.
+        shift: difference of the means: one number for all coordinates, or a vector. The sign does
+            not matter.
         scale1: scale of P1. Defaults to the scale of P0.
 
     Returns:
@@ -466,7 +475,7 @@ def laplace_renyi(
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0, a scale not in (0, 1e300], or lengths differ.
+        ValueError: if an order is not above 0, a scale is not in (0, 1e300], or if lengths differ.
 
     Source:
         Gil, Alajaji and Linder (2013), table 2; Mironov (2017), proposition 6.
@@ -499,22 +508,23 @@ def laplace_renyi(
 
 
 def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floats:
-    """Compute D_alpha of two exponential laws that begin at the same point.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two exponential laws with the same origin.
 
-    It is ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``, and inf if
+    With rates l0 and l1, D_alpha is
+    ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``. It is inf if
     ``alpha l0 <= (alpha - 1) l1``.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        rate0: rate l0 of P0: 1 divided by its mean.
-        rate1: rate l1 of P1.
+        rate0: rate of P0, which is 1 divided by the mean of P0.
+        rate1: rate of P1.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0 or a rate not in (0, 1e300].
+        ValueError: if an order is not above 0, or a rate is not in (0, 1e300].
 
     Source:
         Gil, Alajaji and Linder (2013), table 2.
@@ -538,23 +548,23 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
 
 
 def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Floats:
-    """Compute D_alpha of two laws on the same finitely many points.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two laws on the same finitely many points.
 
-    It is ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``. It is inf for alpha >= 1 if q is 0 at
-    a point where p is not, and for all orders if the laws have no common point.
+    D_alpha is ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``. For alpha >= 1, D_alpha is inf if
+    p > 0 and q = 0 at some point. For all orders, D_alpha is inf if p = 0 or q = 0 at every point.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        p: probabilities of P0, shape (n,). They must sum to 1 within 1e-9 and are divided by
-            their sum.
-        q: probabilities of P1, shape (n,), handled in the same way.
+        p: probabilities of the n points under P0, shape (n,). The probabilities must sum to 1
+            within 1e-9. The function divides them by their sum.
+        q: probabilities of the n points under P1, shape (n,), with the same condition.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0, a probability is negative, a sum is not 1 or
+        ValueError: if an order is not above 0, a probability is negative, a sum is not 1, or if
             lengths differ.
 
     Source:
@@ -582,28 +592,31 @@ def mixture_with_atom(
     weight1: float,
     rest: npt.ArrayLike | Callable[[Floats], npt.ArrayLike],
 ) -> Floats:
-    """Compute D_alpha of two laws that share an atom and have no other mass at the atom's place.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two laws that share one atom.
 
-    It is ``ln(w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}) /
-    (alpha - 1)``, with R the divergence of the rests (the laws without the atom).
+    An atom is a value of positive probability. The rest of a law is its conditional law, given that
+    the value is not the atom. With R = D_alpha(rest of P0 || rest of P1), the result is
+    ``ln(T) / (alpha - 1)`` with
+    ``T = w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}``.
 
     Args:
         alphas: orders above 0, or inf; any shape.
         weight0: probability w0 of the atom under P0.
         weight1: probability w1 of the atom under P1.
-        rest: D_alpha of the rest of P0 from the rest of P1 in nats, as a number, an array in the
-            shape of `alphas`, or a function of `alphas`.
+        rest: the divergence R in nats: a number, an array in the shape of `alphas`, or a function
+            that maps orders to such an array.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0, a weight not in [0, 1], or a value of `rest`
+        ValueError: if an order is not above 0, a weight is not in [0, 1], or a value of `rest` is
             negative or NaN.
 
     Source:
-        van Erven and Harremoes (2014), definition 2 and equation 9, on the atom and on the rest.
+        van Erven and Harremoes (2014), definition 2 and equation 9, applied to the atom and to the
+        rest.
 
     Example:
         >>> plane = lambda orders: gaussian_renyi(orders, [0.5, 0.0], 1.0, 0.0, 1.0)
@@ -626,27 +639,29 @@ def mixture_with_atom(
 
 
 def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Floats:
-    """Compute the RDP curve of k-ary randomised response, for any two different true values.
+    """Compute the RDP curve of randomised response with k answers: D_alpha for two true values.
 
-    It is ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``, with
-    ``o = 1 / (e^epsilon + k - 1)`` the probability of each wrong answer, and epsilon at order inf.
+    The mechanism returns the true value with the largest probability, and each of the k - 1 wrong
+    answers with probability ``o = 1 / (e^epsilon + k - 1)``. For any two different true values,
+    D_alpha is ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``. At
+    order inf, it is epsilon.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        epsilon: logarithm of the probability of the true answer divided by that of a wrong
-            answer, in (0, 1e300].
+        epsilon: ln(probability of the true answer / probability of one wrong answer), in (0,
+            1e300].
         categories: number k of answers, at least 2.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if it is out of range.
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument is out of range.
 
     Source:
-        Mironov (2017), proposition 5, for two answers; Kairouz, Oh and Viswanath (2014), section
-        4, for the law with k.
+        Mironov (2017), proposition 5, for two answers; Kairouz, Oh and Viswanath (2014), section 4,
+        for the mechanism with k answers.
 
     Example:
         >>> randomised_response([1.0, 2.0, np.inf], 1.0).round(4)
@@ -669,15 +684,15 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L2 distance of two neighbouring inputs, in the units of the input.
-        sigma: standard deviation of the noise, in the units of the input.
+        sensitivity: largest L2 distance of the exact results of two neighbouring inputs.
+        sigma: standard deviation of the noise, in the same units as `sensitivity`.
 
     Returns:
         The smallest tau for which (alpha, tau)-RDP holds, in nats, in the shape of `alphas`.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0 or a number not in (0, 1e300].
+        ValueError: if an order is not above 0, or another number is not in (0, 1e300].
 
     Source:
         Mironov (2017), proposition 7.
@@ -691,23 +706,24 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 
 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Floats:
-    """Compute the RDP curve of Laplace noise: `laplace_renyi` at the distance `sensitivity`.
+    """Compute the RDP curve of Laplace noise: D_alpha of two Laplace laws `sensitivity` apart.
 
-    If noise is added to every entry, the curve holds from order 1 on for all inputs within the L1
-    distance `sensitivity`. The curve is convex in the distance and 0 at distance 0, so the loss is
-    largest if only one entry differs.
+    The result may be a vector with noise on every entry. The curve then holds from order 1 on for
+    all vectors whose L1 distance is at most `sensitivity`. The reason is that D_alpha of one entry
+    is convex in the distance and 0 at distance 0. Therefore the sum over the entries is largest if
+    only one entry differs.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L1 distance of two neighbouring inputs, in the units of the input.
-        scale: scale of the noise, in the units of the input.
+        sensitivity: largest L1 distance of the exact results of two neighbouring inputs.
+        scale: scale of the noise, in the same units as `sensitivity`.
 
     Returns:
         The smallest tau for which (alpha, tau)-RDP holds, in nats, in the shape of `alphas`.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0 or a number not in (0, 1e300].
+        ValueError: if an order is not above 0, or another number is not in (0, 1e300].
 
     Source:
         Mironov (2017), proposition 6.

@@ -1,9 +1,9 @@
 """Conversions of a curve of Renyi divergences into an epsilon.
 
 If the divergences are upper bounds, such as the closed forms of a mechanism, both conversions give
-upper bounds on epsilon. If they are estimates, both conversions give estimates, which bound epsilon
-from neither side. The minimum over orders favours the order with the most under-estimated
-divergence.
+upper bounds on epsilon. If the divergences are estimates, both conversions give estimates of
+epsilon, which are neither upper nor lower bounds. Each conversion takes a minimum over the orders.
+This minimum tends to select an order whose divergence is under-estimated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Converted(Record):
 
     Args:
         epsilon: epsilon, at least 0; inf if no order gives a finite value.
-        alpha: order with the smallest epsilon, or None if no epsilon is finite.
+        alpha: order that gives the smallest epsilon, or None if no epsilon is finite.
         delta: delta for which the epsilon was computed.
 
     Example:
@@ -45,20 +45,20 @@ class Converted(Record):
     delta: float
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return epsilon, delta and the order in one line of text."""
         order = "no order decides" if self.alpha is None else f"decided at alpha = {self.alpha:.4g}"
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({order})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Line(Record, word="Line"):
-    """A line xi + rho alpha above a curve of divergences, and its epsilon.
+    """A line xi + rho alpha above a curve of divergences, and the epsilon computed from this line.
 
     Args:
         xi: intercept, at least 0.
         rho: slope, at least 0.
-        epsilon: ``xi + rho a + ln(1/delta) / (a - 1)``.
-        alpha: the value ``a`` in this formula, between the smallest and the largest given order.
+        epsilon: epsilon of the line, ``xi + rho a + ln(1/delta) / (a - 1)``.
+        alpha: the order ``a`` in this formula, between the smallest and the largest given order.
         delta: delta for which the epsilon was computed.
 
     Example:
@@ -73,33 +73,35 @@ class Line(Record, word="Line"):
     delta: float
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return epsilon, delta and the order in one line of text."""
         formula = f"line {self.xi:.4g} + {self.rho:.4g} alpha, at alpha = {self.alpha:.4g}"
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
 
 
 @suggest_arguments
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
-    """Return the smallest epsilon over the given orders, at one delta.
+    """Convert Renyi divergences into an epsilon at one delta: the smallest over the given orders.
 
-    The epsilon of an order alpha with the divergence D is ``D + ln(1 - 1/alpha) - ln(alpha delta) /
-    (alpha - 1)``. It is D if the order is inf, and values below 0 become 0. Epsilon is also 0 if
-    ``delta^2 >= 1 - e^-D``, because the right side is at least the squared total variation.
+    Let D be the divergence of order alpha. The epsilon of this order is
+    ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, or 0 if this value is negative. For the
+    order inf, epsilon is D. Epsilon is also 0 if ``delta^2 >= 1 - e^-D``, because the total
+    variation distance is at most sqrt(1 - e^-D) and therefore at most delta.
 
     Args:
         alphas: orders above 1, ascending, shape (n,); the last may be inf.
-        values: divergence at each order in nats, the larger of the two directions, shape (n,);
-            inf if it is not known.
+        values: divergence at each order in nats, shape (n,): the larger one of D(P0||P1) and
+            D(P1||P0). Use inf for an unknown divergence.
         delta: delta in (0, 1).
 
     Returns:
-        epsilon and the order that gave it. It is an upper bound if the values are upper bounds.
-        If the values are estimates, it is an estimate that may be too small or too large.
+        The smallest epsilon, and the order that gives it. Epsilon is an upper bound if `values` are
+        upper bounds. If `values` are estimates, epsilon is an estimate that may be too small or too
+        large.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if orders are not above 1 and ascending, lengths differ, a value is NaN or
-            -inf, or delta is out of range.
+        ValueError: if orders are not above 1 and ascending, if lengths differ, if a value is NaN or
+            -inf, or if delta is out of range.
 
     Source:
         Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020), theorem 21. For
@@ -127,37 +129,39 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
 
 @suggest_arguments
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
-    """Return the line above all given divergences that has the smallest epsilon.
+    """Bound Renyi divergences by a line in alpha; return the line with the smallest epsilon.
 
-    The candidates are the lines xi + rho alpha with xi, rho >= 0 that no value exceeds. The epsilon
-    of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with ``a = clip(1 + sqrt(ln(1/delta) / rho),
-    smallest order, largest order)``. For a fixed value of ``a``, this epsilon is linear in xi and
-    rho. Therefore the best line is a vertex of the set of candidates: a level line, a line through
-    the origin, or an edge of the upper concave hull.
+    The candidates are the lines xi + rho alpha with xi, rho >= 0 on or above all given divergences.
+    The epsilon of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with
+    ``a = clip(1 + sqrt(ln(1/delta) / rho), smallest order, largest order)``. For a fixed value of
+    ``a``, this epsilon is linear in xi and rho. Therefore the best line is a vertex of the set of
+    candidates (xi, rho). A vertex is a horizontal line, a line through the origin, or an edge of
+    the upper concave hull of the given points.
 
     Without the condition xi >= 0, a steep line would have an arbitrarily negative epsilon. Without
-    the clip, the line would be used at orders beyond the given ones. Between two orders the curve
-    may still lie above the line: take orders at most a tenth apart. `canonne_kamath_steinke` has no
-    such gap and is tighter.
+    the limits on ``a``, the line would be used at orders beyond the given orders. Between two given
+    orders, the true curve may lie above the line. Therefore use orders with a spacing of at most
+    0.1. `canonne_kamath_steinke` uses only the given orders and is tighter.
 
     Args:
         alphas: finite orders above 1, ascending, shape (n,).
-        values: divergence at each order in nats, the larger of the two directions, shape (n,);
-            finite.
+        values: finite divergence at each order in nats, shape (n,): the larger one of D(P0||P1) and
+            D(P1||P0).
         delta: delta in (0, 1).
 
     Returns:
-        The line and its epsilon. Epsilon is an upper bound if the line is above the divergences.
-        If the values are estimates, it is an estimate that may be too small or too large.
+        The line and its epsilon. Epsilon is an upper bound if the line is above the true
+        divergences. If `values` are estimates, epsilon is an estimate that may be too small or too
+        large.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if orders are not above 1 and ascending, lengths differ, a value is not
-            finite, or delta is out of range.
+        ValueError: if orders are not above 1 and ascending, if lengths differ, if a value is not
+            finite, or if delta is out of range.
 
     Source:
-        Bun and Steinke (2016), definition 1.1 and proposition 1.3, with the clip; Mironov (2017),
-        proposition 3, for a single order.
+        Bun and Steinke (2016), definition 1.1 and proposition 1.3, with limits on ``a``; Mironov
+        (2017), proposition 3, for a single order.
 
     Example:
         >>> from dpcore.divergence.closed_forms import gaussian_mechanism
@@ -177,7 +181,7 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
 
 
 def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
-    """List (xi, rho) of the lines that may have the smallest epsilon."""
+    """List the intercept and slope (xi, rho) of each line that may have the smallest epsilon."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_CurvePoint] = []
     for point in zip(a.tolist(), d.tolist(), strict=True):
@@ -194,7 +198,7 @@ def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
 
 
 def _is_below_chord(first: _CurvePoint, middle: _CurvePoint, last: _CurvePoint) -> bool:
-    """Return True if the middle point is on or below the chord of the other two points."""
+    """Return True if the middle point is on or below the segment between the other two points."""
     rise, run = last[1] - first[1], last[0] - first[0]
     return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])
 

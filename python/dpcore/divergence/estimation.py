@@ -1,4 +1,4 @@
-"""Estimation of Renyi and KL divergences from two samples: check arguments, make an `Estimate`."""
+"""Estimation of the Renyi and KL divergences between the laws of two samples."""
 
 from __future__ import annotations
 
@@ -47,33 +47,36 @@ _MIN_ERROR_BAR_ROWS: Final = 40
 _MIN_HALVED_UNITS: Final = 4
 _MIN_ATOM_SHARE: Final = 0.99
 _MAX_BALL_DIMENSIONS: Final = 2
-"""Method "auto" chooses "ball" up to this many dimensions, or from this share of rows on atoms."""
+"""Method "auto" chooses "ball" up to this dimension, or from this share of repeated values."""
 
 PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
-"""Purposes of random numbers; each has its own stream."""
+"""Purposes of random numbers. Each purpose has its own stream of random numbers."""
 
 _MIN_SINGLE_GROUPS: Final = 40
 _MAX_BALL_ROWS: Final = 10_000
 _MAX_SIZE_RATIO: Final = 20
-"""Factor in the limit on the rows of a set that the ball uses. The limit is the larger of
-`_MAX_BALL_ROWS` and this factor times the rows of the smaller set. If the ball is only shown for
-comparison: `_MAX_BALL_ROWS`."""
+"""Factor in the limit on the number of rows of a set that "ball" uses. The limit is the larger of
+`_MAX_BALL_ROWS` and this factor times the rows of the smaller set. If "ball" is only the comparison
+method, the limit is `_MAX_BALL_ROWS`.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Request:
-    """Checked and completed arguments of an estimate, as in `renyi`.
+    """Arguments of `renyi`, checked, with defaults filled in.
 
     Attributes:
-        points: both sets of rows.
+        points: the rows of both samples.
         method: method that computes the values; "auto" is replaced by the chosen method.
-        checks: True if the held-out tests run. It is also False if a set is too small to be split.
-        begun: start of the estimate, in seconds of `time.perf_counter`.
-        wanted: requested orders, shape (n_alpha,).
-        grid: orders at which beliefs are decided, ascending; includes the requested orders.
+        checks: True if the tests on held-out rows run. It is also False if a set has fewer than 4
+            rows or groups and so cannot be split.
+        begun: time at which the estimate began, in seconds of `time.perf_counter`.
+        wanted: the orders that the caller requested, shape (n_alpha,).
+        grid: orders at which the reliability of the estimate is judged, ascending. They include the
+            requested orders.
         stated: True if the caller stated that rows (or groups) are independent.
-        seed: seed that repeats the estimate.
-        notes: sentences for the reader.
+        seed: seed with which the caller can repeat the estimate.
+        notes: sentences that the report prints.
     """
 
     points: Points
@@ -99,7 +102,7 @@ class Request:
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check the arguments; a ValueError or TypeError names the wrong argument."""
+        """Check the arguments; raise a ValueError or TypeError that names the wrong argument."""
         points, score = self.points, self.score
         asked = choice("method", self.method, METHODS)
         for name in ("certified", "checks", "self_neighbour"):
@@ -132,22 +135,22 @@ class Request:
         set_fields(self, **settings)
 
     def on(self, points: Points) -> Request:
-        """Return the same request for other rows, without a new check."""
+        """Return a copy of the request with other rows, without a new check of the arguments."""
         other = copy.copy(self)
         object.__setattr__(other, "points", points)
         return other
 
     def stream(self, purpose: int) -> np.random.Generator:
-        """Return the random number generator for one purpose."""
+        """Return the random number generator for one purpose, such as the split into folds."""
         return np.random.default_rng((self.seed, purpose))
 
     def plan(self, sizes: tuple[int, int], groups: Groups) -> ResamplingPlan | None:
-        """Make the plan by which the rows of two sets are resampled."""
+        """Make the plan by which rows are resampled; None if no standard errors were requested."""
         return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 
 
 def _resolve_method(points: Points) -> str:
-    """Choose "ball" in few dimensions or if 99 % of the rows are on atoms; otherwise "score"."""
+    """Choose "ball" in few dimensions, or if 99 % of the rows are repeated values; else "score"."""
     if points.dim <= _MAX_BALL_DIMENSIONS:
         return "ball"
     m0, m1 = points.multiplicity
@@ -185,7 +188,7 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
 
 
 def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
-    """Check `rows`; return True if the caller stated which rows or groups are independent."""
+    """Check `rows`; return True if the caller stated that rows, or groups, are independent."""
     if rows is not None and not (isinstance(rows, str) and rows == "independent"):
         raise invalid("rows", "None or 'independent'", rows)
     stated = rows is not None or all(groups is not None for groups in points.groups)
@@ -199,7 +202,7 @@ def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
 
 
 def _max_order(method: str, points: Points, k: int) -> float:
-    """Return the largest order that the method and the method shown for comparison allow."""
+    """Return the largest order that both the method and the comparison method allow."""
     if method == "poczos":
         # At order k + 1 the constant of this method is infinite.
         return float(np.nextafter(k + 1, 0))
@@ -207,7 +210,7 @@ def _max_order(method: str, points: Points, k: int) -> float:
 
 
 def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
-    """Return the requested orders, and the finer grid on which beliefs are decided."""
+    """Return the requested orders, the finer orders for judging the estimate, and notes."""
     usual = _ORDER_RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_MAX_DEFAULT_ORDER, limit)]
     if alphas is KL_ONLY:
@@ -243,7 +246,7 @@ def _check_orders(alphas: Any) -> Floats:
 
 
 def run_estimate(request: Request) -> Estimate:
-    """Run the chosen method, the other method, the checks and the certificate; judge the result."""
+    """Run the methods, the tests and the certified bounds, and judge the reliability."""
     points = request.points
     fit = None
     if request.checks or request.method == "score":
@@ -300,8 +303,10 @@ def run_estimate(request: Request) -> Estimate:
 def _select_points(request: Request, method: str) -> Points:
     """Select the rows that a method uses.
 
-    The ball uses a limited number of rows of the larger set. The smaller set decides the error,
-    but the search time is proportional to both sizes.
+    In two or more dimensions, the method "ball" uses at most a limited number of rows of each set,
+    drawn at random. The limit mainly affects the larger set. This limit costs little accuracy,
+    because the smaller set mainly determines the error. It saves time, because the search time is
+    proportional to the product of the numbers of rows.
     """
     points = request.points
     if method != "ball" or points.dim == 1 or points.identical:
@@ -329,10 +334,12 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
 
 
 def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
-    """Return the ball estimate to compare with a score, or None if the two are not comparable.
+    """Return the estimate by "ball" with which an estimate by "score" is compared.
 
-    Rows of a group are near each other; as neighbours they would raise the ball's estimate. The
-    ball is therefore computed on one row of each group, if these have the same law as all rows.
+    Rows of one group are often near each other. If they counted as neighbours, the estimate by
+    "ball" would be too large. With groups, the estimate therefore uses one random row of each
+    group. The function returns None if there are few groups, or if the law of such rows differs
+    from the law of all rows.
     """
     points = request.points
     if ball is None or points.identical or points.units == points.sizes:
@@ -344,7 +351,7 @@ def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | 
 
 
 def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
-    """Describe in words the rows of each set that lie outside the other set."""
+    """Describe in words the rows of each set that lie outside the region of the other set."""
     if request.points.identical:
         return None, None
     scores, rng = fit if request.method == "score" else None, request.stream(BEYOND)
@@ -359,7 +366,7 @@ def _list_notes(
     score: Raw | None,
     size_p: float | None,
 ) -> tuple[str, ...]:
-    """List notes for the reader on the rows, the request, the method and its values."""
+    """List the report's notes on the rows, the request, the method and the estimates."""
     points = request.points
     notes = [*points.notes, *request.notes, *raw.notes]
     if used.sizes != points.sizes:
@@ -396,7 +403,11 @@ def _make_estimate(
     beside: tuple[str, Raw] | None,
     figures: dict[str, Any],
 ) -> Estimate:
-    """Make the estimate at the requested orders; `figures` holds the fields without orders."""
+    """Make the `Estimate` at the requested orders.
+
+    `figures` holds the fields that do not depend on the order. `beside` is the name and the result
+    of the comparison method.
+    """
     at = np.searchsorted(request.grid, request.wanted)
     first = int(np.searchsorted(request.grid, 1.0))
     other = None
@@ -432,7 +443,7 @@ def _make_estimate(
 
 
 def _make_zero(request: Request) -> Raw:
-    """Make the result that every method has for two equal sets."""
+    """Make the result for two equal sets: all divergences are 0."""
     shape = (2, len(request.grid))
     return Raw(
         value=np.zeros(shape),
@@ -472,81 +483,120 @@ def renyi(
     """Estimate the Renyi divergences between the laws of two samples, in both directions.
 
     D_alpha(P0||P1) = ln E_P0[(dP0/dP1)^(alpha - 1)] / (alpha - 1), in nats. The result is an
-    estimate, never a bound: read `belief` first. No sample can bound a divergence from above;
-    `certified=True` also computes a bound from below.
+    estimate, never a bound. Read the field `belief` of the result first. This field tells how
+    reliable each value is. No sample can bound a divergence from above. With `certified=True`, the
+    function also computes a lower bound. In D(P||Q), the sample of P is the numerator and the
+    sample of Q the denominator.
 
-    Methods. "ball" draws a ball around every row, up to the k-th nearest row of the other set. It
-    counts the rows of each set in the ball and corrects the counts by factorial moments. Repeated
-    values are treated as atoms, that is, as values of positive probability. It does not use the
-    dimension or a volume. It is accurate in one and two dimensions and for discrete laws, and far
-    too low in more dimensions. "score" fits a logistic score of the coordinates and their squared
-    norm on one half of the rows. It applies "ball" to the scores of the other half, then exchanges
-    the halves. It estimates the divergence of the scores, which is at most D_alpha. "auto" is
-    "ball" up to two dimensions or if 99 % of the rows are repeated values; otherwise it is "score".
-    The result of the method that is not chosen is also shown. "poczos" is Poczos and Schneider's
-    ratio of k-th-neighbour distances. "paper" is Gusain and Leith's estimator without its two
-    misprints. "paper-literal" is the estimator as printed, which is not a Renyi divergence.
+    The methods are:
 
-    Belief. "estimate only" means that no check contradicts the value. "saturated" means that more
-    than 5 % of the rows lie outside the other set, or that the value is within ln 2 of its ceiling.
-    "not resolved at this alpha" means that one of these holds:
+    - "ball": For every row, take the ball around it that ends at the k-th nearest row of the other
+      sample. Count the rows of each sample in this ball. The divergence is computed from these
+      counts, corrected by factorial moments. Repeated values are treated as atoms (values of
+      positive probability). The method does not use the dimension or a volume. It is accurate in
+      one and two dimensions and for discrete laws. In more dimensions, its values are far too low.
+    - "score": Fit a logistic regression on one half of the rows. The regression uses the
+      coordinates and the squared norm, and maps each row to a number (the score). Then apply "ball"
+      to the scores of the other half, exchange the halves, and average the two results. The average
+      estimates the divergence of the scores, which is at most D_alpha.
+    - "auto": This is "ball" up to two dimensions, or if 99 % of the rows are repeated values.
+      Otherwise, it is "score".
+    - "poczos": the estimator of Poczos and Schneider, from ratios of distances to the k-th nearest
+      rows.
+    - "paper": the estimator of Gusain and Leith with two misprints corrected.
+    - "paper-literal": the estimator of Gusain and Leith as printed. Its result is not a Renyi
+      divergence.
 
-    - The method shown for comparison gives a larger value: a held-out score by 2 joint standard
-      errors, or the ball by 3.
-    - The energy test rejects P0 = P1 at .01, but the value is within 2 standard errors of 0. For
-      equal laws this test rejects one time in a hundred.
-    - The order is at least one, and rows of the numerator lie outside the other set. Either these
-      are more rows than a constant ratio of densities at the edge of the other set explains, or
-      they are farther from it than three times its largest gap (each tested at 1e-4).
-    - The order is beyond `alpha_max`.
-    - The value cannot be distinguished from 0. The number of rows that would suffice is given.
-    - Repeated values have too few rows.
+    With `checks=True`, a comparison method also runs: "ball" if the method is "score", and "score"
+    otherwise.
 
-    Groups. Estimates and tests concern the law of all rows; certificates concern the law of one
-    random row of each group. If group sizes depend on values (a permutation test at .01), these two
-    laws differ, and a note states it.
+    The belief in a value is the first of these phrases that applies:
+
+    - "refuted by its own certificate": A certified lower bound exceeds the value by more than 2
+      standard errors.
+    - "saturated": The value is infinite, or within ln 2 of the largest value that the method can
+      give (`ceiling`). From order one on, a value is also saturated if more than 1 % of the rows of
+      the numerator are repeated values that the denominator does not have. In one dimension, it is
+      also saturated if more than about 5 % of the rows of the numerator lie outside the range of
+      the denominator. For the method "score", the same rule applies to the scores of the rows.
+    - "not resolved at this alpha": One of the conditions below holds.
+    - "estimate only": No check contradicts the value.
+
+    A value is not resolved if one of these conditions holds:
+
+    - The comparison method gives a larger value: "score" by 2 joint standard errors, or "ball" by 3
+      joint standard errors.
+    - A test by the energy distance rejects P0 = P1 at the level .01, but the value is not more than
+      2 standard errors above 0. If the laws are equal, this test rejects with probability .01.
+    - The order is at least one, and too many rows of the numerator lie beyond all rows of the
+      denominator (in one coordinate, or by their scores). Too many are more than a constant ratio
+      of densities at the edge of the denominator explains, at the level 1e-4.
+    - The order is at least one, and too many rows of the numerator lie far from the denominator.
+      Far is more than three times the largest distance of a row of the denominator from its nearest
+      other row. Too many are more than equal laws explain, at the level 1e-4.
+    - The order is beyond `alpha_max`, the largest order at which the average does not depend on too
+      few rows.
+    - The value is less than 4 standard errors from 0, and the standard error is above .0125. The
+      reason then states how many rows would suffice.
+    - There are repeated values, but each occurs too rarely: fewer than 3 times on average, or fewer
+      than 10 times for orders above one.
+    - The method is "paper" or "paper-literal", which do not converge to a Renyi divergence.
+
+    If rows have groups, the estimates and the tests concern the law of all rows. The certified
+    bounds concern the law of one random row of each group. These two laws differ if the sizes of
+    groups depend on their values. A permutation test at the level .01 checks this, and a note
+    states its result if it rejects.
 
     Args:
-        y0: rows of the first sample, shape (n0, d) or (n0,). float32 and float64 are not converted;
-            integers and booleans become float64.
+        y0: rows of the first sample, shape (n0, d) or (n0,). float32 and float64 arrays are not
+            converted. If only one sample is float32, it becomes float64. Integers and booleans
+            become float64.
         y1: rows of the second sample, shape (n1, d) or (n1,).
-        alphas: orders above 0, ascending. D_1 is the KL divergence, which is always in
-            `Estimate.kl`. Defaults to 1 and 1.1^i up to 32, or up to the method's largest order.
-        k: number of neighbours, at least 1.
-        method: one of `METHODS`.
-        error: kind of standard errors: "jackknife" (20 groups of rows deleted in turn), "subsample"
-            (half of the rows) or "bootstrap" (as in the paper). None gives no errors.
-        counts0: number of times that each row of y0 occurs, shape (n0,). None means once each.
-        counts1: the same for y1.
-        groups0: label of each row of y0. Rows with one label stay together in folds and replicates,
-            and a certificate counts one of them.
-        groups1: the same for y1.
-        decimals: number of decimals to which rows are first rounded. None means no rounding.
-        scale: None, "std" (divide each coordinate by its pooled standard deviation) or "whiten".
-        certified: True to compute certified lower bounds on held-out rows. It needs `rows`, or
+        alphas: orders above 0, ascending. The divergence of order 1 is the KL divergence. The field
+            `kl` of the result always holds it. Defaults to 1 and the powers of 1.1 up to 32, or up
+            to the largest order that the method allows.
+        k: number of nearest neighbours that the method uses, at least 1.
+        method: "auto", "ball", "score", "poczos", "paper" or "paper-literal", as explained above.
+        error: kind of standard errors: "jackknife" (each of 20 random parts of a sample is left out
+            in turn), "subsample" (random halves of the rows) or "bootstrap" (rows drawn with
+            replacement, as in the paper). None gives no standard errors.
+        counts0: number of times that each row of y0 occurs, shape (n0,). None means that each row
+            occurs once.
+        counts1: number of times that each row of y1 occurs, shape (n1,).
+        groups0: label of each row of y0. Rows with the same label form a group. A group is never
+            divided when rows are split or resampled, and a certified bound uses only one random row
+            of each group.
+        groups1: label of each row of y1, unrelated to the labels of y0.
+        decimals: number of decimals to which all numbers are first rounded. None means no rounding.
+        scale: None (no scaling), "std" (divide each coordinate by its pooled standard deviation) or
+            "whiten" (transform the pooled covariance to the identity).
+        certified: True to compute certified lower bounds on held-out rows. True requires `rows`, or
             `groups0` and `groups1`.
-        rows: "independent" if every row was drawn independently. It must be stated explicitly.
-        confidence: confidence of each certified bound, in each direction.
-        rng: seed or generator for folds, groups, permutations and replicates.
+        rows: "independent" states that every row was drawn independently. dpcore cannot check this.
+            None makes no statement.
+        confidence: probability that the certified bounds of one direction hold.
+        rng: seed or random generator for all random splits, permutations and resampling.
         threads: number of threads. Defaults to all cores.
-        progress: True shows progress, False does not. None shows it on a terminal or in a notebook.
-        score: score that replaces the logistic score. It is a function of (train0, train1) that
-            returns a function of rows, or a function of rows that was fixed before the data were
-            seen.
-        checks: False to skip, for speed, the held-out tests, the score shown for comparison and
-            the event of `Estimate.epsilon`.
-        replicates: number of replicates of "subsample" and "bootstrap". Defaults to 200.
-        self_neighbour: True to count a row as its own neighbour in "paper" and "paper-literal".
+        progress: True shows a progress bar, False does not. None shows the bar only on a terminal
+            or in a notebook.
+        score: function that replaces the logistic regression of "score". Either it is a function
+            (train0, train1) that fits a score and returns it as a function rows -> scores. Or it is
+            a function rows -> scores that was fixed before the data were seen.
+        checks: False saves time: it omits the tests on held-out rows, the comparison method, and
+            the held-out events that the method `epsilon` of the result needs.
+        replicates: number of resampled data sets for "subsample" and "bootstrap". Defaults to 200.
+        self_neighbour: True if a row counts as its own nearest neighbour in "paper" and
+            "paper-literal".
 
     Returns:
-        The estimate. Arrays have shape (2, n_alpha); row 0 is D(P0||P1), row 1 is D(P1||P0).
+        The estimate. Its arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0).
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
 
-            - rows are not finite, or the sets differ in dimension;
-            - a set is empty or smaller than k;
+            - rows are not finite, or the samples differ in dimension;
+            - a sample is empty, or has fewer than k rows;
             - an order is not above 0, or exceeds the method's limit (for "ball": min(n0, n1, k +
               1));
             - `certified` is True without `rows` and without groups.
@@ -554,15 +604,15 @@ def renyi(
     Warns:
         UserWarning: for one of these reasons:
 
-            - k exceeds the number of distinct rows of a set;
-            - a set has fewer than 40 rows, and `error` is not None;
-            - the variance of one coordinate is far above the variances of the others;
+            - k exceeds the number of distinct rows of a sample;
+            - a sample has fewer than 40 rows, and `error` is not None;
+            - the variance of one coordinate is more than 100 times the median variance;
             - the method is "paper-literal".
 
     Source:
         Poczos and Schneider (2011); Wang, Kulkarni and Verdu (2009); Gao, Kannan, Oh and Viswanath
-        (2017) for counting in mixtures; van Erven and Harremoes (2014), theorem 9, on which scores
-        and certificates rest; Gusain and Leith (2025).
+        (2017) for the counts in balls; van Erven and Harremoes (2014), theorem 9, for scores and
+        certified bounds; Gusain and Leith (2025).
 
     Example:
         >>> import numpy as np
@@ -589,7 +639,7 @@ def renyi(
 
 
 def refuse_laws(y0: Any, y1: Any) -> None:
-    """Raise an error if the arguments are probability vectors or distributions, not samples."""
+    """Raise an error if both arguments are probability vectors or distributions, not samples."""
     need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
     if all(hasattr(law, "pdf") or hasattr(law, "pmf") for law in (y0, y1)):
         raise mistyped("y0", f"{need}.gaussian_renyi and others", y0)
@@ -608,23 +658,25 @@ def refuse_laws(y0: Any, y1: Any) -> None:
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the laws of two samples.
 
-    KL(P0||P1) = E_P0[ln dP0/dP1], the limit of D_alpha at order 1. Beliefs follow the rules of
-    `renyi`.
+    KL(P0||P1) = E_P0[ln dP0/dP1], in nats. It is the limit of the Renyi divergence at order 1. The
+    field `belief` of the result tells how reliable each value is, such as "estimate only" if no
+    check contradicts the value.
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,).
         y1: rows of the second sample, shape (n1, d) or (n1,).
-        **options: options of `renyi`, except `alphas`.
+        **options: arguments of `renyi`, except `alphas`.
 
     Returns:
-        The estimate at the single order 1; arrays have shape (2, 1).
+        The estimate at the single order 1. Its arrays have shape (2, 1): KL(P0||P1) and KL(P1||P0).
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or `alphas` is given.
-        ValueError: as in `renyi`.
+        TypeError: if an argument has the wrong type, or if `alphas` is given.
+        ValueError: if rows are not finite, the samples differ in dimension, or another argument is
+            out of range.
 
     Source:
-        Wang, Kulkarni and Verdu (2009); otherwise as in `renyi`.
+        Wang, Kulkarni and Verdu (2009), and the sources of `renyi`.
 
     Example:
         >>> import numpy as np

@@ -1,8 +1,10 @@
-"""Nearest-neighbour estimators: they map rows to divergences at every order.
+"""Nearest-neighbour estimators of Renyi divergences from two sets of rows.
 
-The estimators are the common ball (in one dimension by sorting, without a search), the distance
-ratios of Poczos and Schneider, and the estimator of Gusain and Leith, corrected and as printed.
-Points at which rows repeat are atoms: they are counted, not searched.
+There are three estimators. The first counts the rows of both sets in a common ball around each row.
+The second is by Poczos and Schneider and uses ratios of distances. The third is by Gusain and
+Leith, with misprints corrected or as printed. The first estimator treats values at which many rows
+coincide as atoms (values of positive probability). It counts the rows at an atom and does not
+search for neighbours.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from . import neighbours
 from .points import Ids, Labels, Points, Raw, ResamplingPlan, Task, Weights
 
 KAPPA = 5
-"""Number of other rows at a point from which the point is an atom."""
+"""A point is an atom if at least this many other rows are equal to it."""
 
 NEARLY_ALL = 0.99
-"""Share of rows on atoms from which every point is handled like an atom."""
+"""If at least this share of the rows are on atoms, every point is handled like an atom."""
 
 _MIN_REPEATED_SHARE = 0.01
-"""Share of repeated rows below which rows per repeated value are not reported."""
+"""If the share of repeated rows is below this value, rows per repeated value are not reported."""
 
 
 CAP = 4096
@@ -40,21 +42,21 @@ CAP_BYTES = 2**30
 Arrays = tuple[npt.NDArray[Any], ...]
 
 _START_ARRAYS = (0, 3)
-"""Indices of the arrays that hold the first entry of each query in the arrays after them."""
+"""Indices of the arrays that hold, for each query, its first index in the arrays after them."""
 
 HIGH = 20
-"""Dimensions above which a note warns of the exponent of the distances."""
+"""Above this dimension, a note warns that distances are raised to a high power."""
 
 
 class Atoms(NamedTuple):
-    """Repeated values (atoms) of two sets.
+    """Atoms of two sets: values at which at least 5 rows coincide.
 
     Args:
-        of: mask of the points handled as atoms in each direction, shape (u,). True for all points
-            if nearly all rows are on atoms.
-        share: share of each set's rows on atoms, shape (2,).
-        rows_per_atom: rows on values that occur more than once in both sets together, divided by
-            the number of such values; NaN if fewer than 1 % of the rows are on such values.
+        of: for each direction, True for each of the u distinct points that is handled as an atom,
+            shape (u,). If at least 99 % of the rows are on atoms, all points are handled as atoms.
+        share: share of the rows of each set that are on atoms, shape (2,).
+        rows_per_atom: average number of rows at a value that occurs more than once in both sets
+            together. NaN if fewer than 1 % of the rows are at such values.
     """
 
     of: tuple[Flags, Flags]
@@ -63,7 +65,7 @@ class Atoms(NamedTuple):
 
 
 def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
-    """Find the atoms of two sets, given the number of rows of each set at every distinct point."""
+    """Find the atoms of two sets from the number of rows of each set at every distinct point."""
     m0, m1 = multiplicity
     both, rows = m0 + m1, int((m0 + m1).sum())
     several = both > 1
@@ -85,26 +87,30 @@ def line_ball(
     plan: ResamplingPlan | None,
     threads: int | None,
 ) -> Raw:
-    """Estimate Renyi divergences of two sets of numbers by counting in common balls.
+    """Estimate Renyi divergences of two sets of numbers by counts of rows in common balls.
 
-    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64.
-    Each set is sorted once. For increasing y, the window of its k nearest numbers and both ends of
-    its ball only move to the right. A direction therefore takes a few steps for each number.
+    The formula is the formula of `estimate_by_balls`. Distances are |y - a| rounded to float64.
+    Each set is sorted once. If y increases, the window of the k numbers nearest to y moves only to
+    the right, and so do both ends of the ball around y. Each direction therefore takes only a few
+    steps per number.
 
-    Memory: at most 32 bytes for each row. With a plan, 40 bytes, 8 more for each thread, and 4 for
-    each replicate of a chunk of `plan.weights`.
+    Memory per row: at most 32 bytes without a plan. With a plan, 40 bytes, plus 8 bytes for each
+    thread, plus 4 bytes for each replicate that is computed at the same time.
 
     Args:
         values0: one number for each row of the first set, shape (N0,), finite.
-        values1: the same for the second set, shape (N1,).
+        values1: one number for each row of the second set, shape (N1,), finite.
         alphas: orders, positive, shape (A,); 1.0 is the KL divergence.
-        k: number of rows that a ball reaches in the other set, if that set is not the larger one.
-        plan: plan to resample rows, or None for no error bar. Atoms and depth are those of the
-            sample; radii follow the same rule in every replicate.
+        k: number of rows of the other set inside a ball. If the other set is larger, this number is
+            larger in proportion.
+        plan: plan to resample rows, or None for no standard errors. In every replicate, the atoms
+            and the number of rows inside a ball are the same as in the sample, and the radii are
+            computed again.
         threads: number of threads of the search. Defaults to all cores.
 
     Returns:
-        The estimates of both directions, with `replicates` for subsampling and the bootstrap.
+        The estimates of both directions. For subsampling and the bootstrap, the field `replicates`
+        holds the estimates on the resampled rows.
     """
     sets = tuple(np.require(values, np.float64, ("C", "A")) for values in (values0, values1))
     alphas = np.ascontiguousarray(alphas, np.float64)
@@ -148,13 +154,17 @@ def line_ball(
 
 
 def _share_outside(values: Floats, others: Floats) -> float:
-    """Return the share of the values below or above all others."""
+    """Return the share of `values` that lie below or above all of `others`."""
     outside = np.count_nonzero(values < others.min()) + np.count_nonzero(values > others.max())
     return outside / len(values)
 
 
 def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
-    """Compute the value if every ball held the whole numerator and `depth` denominator rows."""
+    """Compute the largest value that the ball estimate can give, for each order.
+
+    It results if every ball contains all rows of the numerator (the set of P in D(P||Q)) and
+    `depth` rows of the denominator. `size` is the number of rows of the denominator.
+    """
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))
     for i, order in enumerate((alphas - 1.0).tolist()):
@@ -167,33 +177,39 @@ def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
 
 
 def estimate_by_balls(task: Task) -> Raw:
-    """Estimate Renyi divergences by counting the rows of both sets in common balls.
+    """Estimate Renyi divergences by counts of the rows of both sets in common balls.
 
-    Let k1 = ceil(k max(1, N1/N0)). The ball of a row y of Y0 ends at the k1-th nearest row of Y1.
-    Rows at equal distances are in the ball together. Let n be the number of other rows of Y0 in the
-    ball, and j the number of rows of Y1 in it minus one. With b = alpha - 1 and
-    (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 if x - b + 1 <= 0),
+    Let k1 = ceil(k max(1, N1/N0)). Here N0 and N1 are the numbers of rows of the sets Y0 and Y1.
+    The ball around a row y of Y0 ends at the k1-th nearest row of Y1. All rows at this distance are
+    inside the ball. Let n be the number of rows of Y0 in the ball, without y itself. Let j be the
+    number of rows of Y1 in the ball, minus one. With b = alpha - 1 and (x)_b = Gamma(x + 1) /
+    Gamma(x - b + 1) (0 if x - b + 1 <= 0),
 
         T = mean[(n)_b / (N0 - 1)_b * Gamma(N1 + 1 + b) / Gamma(N1 + 1)
                  / (Gamma(j + 1 + b) / Gamma(j + 1))],
         D_alpha = ln T / b,    D_1 = mean[psi(n + 1) - psi(j + 1)] - psi(N0) + psi(N1 + 1).
 
-    Points with 5 other rows of Y0 or 5 rows of Y1 are atoms. At an atom, n is the number of other
-    rows of Y0 and j the number of rows of Y1 at the point itself. Only the other points are
-    searched. If 99 % of all rows are on atoms, every point is handled like an atom. In the other
-    direction the sets are exchanged. In one dimension rows are sorted instead of searched.
+    A point is an atom if at least 5 rows of Y1 are equal to it, or at least 6 rows of Y0. At an
+    atom, n is the number of rows of Y0 at this point minus one, and j is the number of rows of Y1
+    at this point. The neighbour search uses only the points that are not atoms. If 99 % of all rows
+    are on atoms, every point is handled like an atom. For the other direction, the sets are
+    exchanged. In one dimension, the rows are sorted, and no search is needed.
 
-    Memory, in d >= 2, for each distinct point that is not an atom: 20 bytes for each of the K
-    entries of its list (K is k1 without a plan and somewhat larger with a plan, see `list_length`),
-    and 4 bytes for each listed point of its own set. The listed points are the points inside the
-    largest of these balls, or the points outside the smallest ball if there are fewer of them.
-    Their number is limited to 4096 (16 KiB) or 1 GiB in all, whichever is more. A query beyond this
-    limit is searched again when it is counted. Without a plan, only a block of queries at a time
-    takes this memory: about 128 MiB, and never more than 8192 queries.
+    Memory in two or more dimensions, for each distinct point that is not an atom:
+
+    - 20 bytes for each of the K nearest points of the other set. K is k1 without a plan to
+      resample, and somewhat larger with a plan.
+    - 4 bytes for each listed point of its own set. The listed points are the points inside its
+      largest ball, or the points outside its smallest ball if there are fewer of these. Their
+      number is limited to 4096 per point, or to 1 GiB for all points together if this allows more.
+      If the limit is exceeded, the point is searched again in every replicate.
+
+    Without a plan, only one block of at most 8192 points takes this memory at a time, about 128
+    MiB.
 
     Args:
         task: the two sets, the orders, k, and the plan to resample. In every replicate, atoms, k1
-            and groups are the same as in the sample, and n leaves out one copy of y.
+            and groups are the same as in the sample, and n does not count one copy of y.
 
     Returns:
         The estimates of both directions.
@@ -202,8 +218,8 @@ def estimate_by_balls(task: Task) -> Raw:
         ValueError: if an alpha is above min(N0, N1, k + 1).
 
     Source:
-        Gao, Kannan, Oh and Viswanath (2017) and Rahimzamani et al. (2018) for counting rows of
-        mixtures in balls; Wang, Kulkarni and Verdu (2009) for the KL divergence.
+        Gao, Kannan, Oh and Viswanath (2017) and Rahimzamani et al. (2018) for the counts in balls
+        if a law has atoms and a density; Wang, Kulkarni and Verdu (2009) for the KL divergence.
     """
     points, alphas, k, plan = task.points, task.alphas, task.k, task.plan
     limit = min(*points.sizes, k + 1)
@@ -241,10 +257,12 @@ def estimate_by_balls(task: Task) -> Raw:
 
 
 class _BallDirection:
-    """One direction of the ball estimate: queries from set a, radii from set b.
+    """One direction of the ball estimate: balls around points of set a, with radii from set b.
 
-    `queries` and `atoms` are pooled ids of points of set a. `other` holds the pooled ids of the
-    searched points of set b. `lists` holds the arrays for `_core.ball_replicates`.
+    A pooled id is the number of a distinct point of both sets together. `queries` holds the ids of
+    the points of set a that need a ball, and `atoms` the ids of the atoms of set a. `other` holds
+    the ids of the points of set b among which neighbours are searched. `lists` holds the neighbour
+    lists for `_core.ball_replicates`.
     """
 
     def __init__(self, task: Task, atoms: Atoms, a: int) -> None:
@@ -262,7 +280,13 @@ class _BallDirection:
         self.lists: Arrays = ()
 
     def counts(self, keep: bool, shown: Progress) -> Arrays:
-        """Search and count; return n, j, atom and weight of each distinct cell, shape (c,)."""
+        """Count the rows in all balls, and merge balls with equal counts into c cells.
+
+        A ball has a row of set a at its center. The result is four arrays of shape (c,). The first
+        is the number n of other rows of set a in the ball. The second is the number j of rows of
+        set b. The third is True if the center is an atom. The fourth is the number of rows with
+        these values.
+        """
         m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
         copies_a, copies_b = (
             neighbours.count_copies(self.points, self.a),
@@ -285,7 +309,10 @@ class _BallDirection:
         return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
     def replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
-        """Return the values of R replicates, shape (R, alphas), from copies of shapes (R, u)."""
+        """Return the estimates on R resampled data sets, shape (R, number of orders).
+
+        `copies_a` and `copies_b` hold the number of rows at each of u points, shape (R, u).
+        """
         walkable = *self._walkable(self.queries, self.lists), self.atoms
         arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._where
         values, run_outs, rescans = _core.ball_replicates(*arguments)
@@ -304,7 +331,7 @@ class _BallDirection:
         self.counted["rescans"] += int(rescans)
 
     def _searched(self) -> Iterator[tuple[slice, Arrays]]:
-        """Yield blocks of queries and their neighbour lists, in pooled ids."""
+        """Yield blocks of the points that need a ball, with their neighbour lists."""
         rows, first = self.points.rows, self.points.first
         if not len(self.other):
             if len(self.queries):
@@ -334,7 +361,7 @@ def _no_lists(queries: int) -> Arrays:
 
 
 def _join_blocks(blocks: list[Arrays]) -> Arrays:
-    """Join the lists of all blocks; empty `blocks` one array at a time to save memory."""
+    """Join the neighbour lists of all blocks, and empty the list `blocks` to save memory."""
     if not blocks:
         return _no_lists(0)
     columns = [list(column) for column in zip(*blocks, strict=True)]
@@ -354,7 +381,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
 def _gather_cells(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Floats]:
-    """Merge equal cells (n, j, atom) and add their weights."""
+    """Merge entries with equal (n, j, atom), and add their weights."""
     order = np.lexsort((j, n, atom))
     n, j, atom, weight = n[order], j[order], atom[order], weight[order]
     new = np.ones(len(n), bool)
@@ -364,7 +391,7 @@ def _gather_cells(
 
 
 def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
-    """Return standard errors, and the values of the replicates."""
+    """Return the standard errors, and the estimates on the resampled rows."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
         return np.full((2, len(alphas)), np.nan), None
@@ -408,12 +435,11 @@ def estimate_by_distances(task: Task) -> Raw:
         B = Gamma(k)^2 / (Gamma(k - b) Gamma(k + b)),
         D_1 = d mean[ln(nu / rho)] + ln(N1 / (N0 - 1)),
 
-    and the other direction has the sets exchanged. The formula assumes that the rows have densities
-    on all of R^d. For rows on a surface of lower dimension, the exponent d makes every value too
-    large.
+    with N0 and N1 the numbers of rows and d the dimension. For the other direction, the sets are
+    exchanged. The formula assumes that the rows have densities on all of R^d. If the rows lie on a
+    surface of lower dimension, the exponent d is wrong and every value is too large.
 
-    The search keeps 12 bytes for each list entry, and 2 K entries for every row. K is k without a
-    plan and somewhat larger with a plan.
+    Memory: 24 K bytes for every row. K is k without a plan, and somewhat larger with a plan.
 
     Args:
         task: the two sets without repeated rows, the orders, k, and the plan to resample (jackknife
@@ -423,8 +449,8 @@ def estimate_by_distances(task: Task) -> Raw:
         The estimates of both directions.
 
     Raises:
-        ValueError: if an alpha is not above 1 - k and below k + 1; if a set has at most k rows; if
-            two rows are equal; if the plan is a bootstrap.
+        ValueError: if an order is not above 1 - k and below k + 1; if a set has at most k rows; if
+            two rows are equal; or if the plan is a bootstrap.
 
     Source:
         Poczos and Schneider (2011), "On the estimation of alpha-divergences"; Wang, Kulkarni and
@@ -474,7 +500,7 @@ def _check_distances(points: Points, alphas: Floats, k: int, plan: ResamplingPla
 
 
 def _log_constants(k: int, orders: Floats) -> Floats:
-    """Compute the logarithm of B for every order from ratios of gamma functions."""
+    """Compute ln(Gamma(k)^2 / (Gamma(k - b) Gamma(k + b))) for every b in `orders`."""
     ratio, at = _core.log_gamma_ratio, np.array([float(k)])
     return np.array([-float(ratio(at, b)[0] + ratio(at, -b)[0]) for b in orders.tolist()])
 
@@ -499,41 +525,43 @@ def _list_distance_notes(points: Points, alphas: Floats, k: int) -> tuple[str, .
 def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
-    Equal rows are one point with a multiplicity. Take the k points of Y_j nearest to y. Let n_j(y)
-    be the number of rows on these points, and rho_j(y) the distance of the k-th point. Let N'_j be
-    the sum of n_j over the points of Y_j. Then the densities are P_j(y) = n_j(y) / (N'_j
-    rho_j(y)^d), and with b = alpha - 1
+    Equal rows are one point with a multiplicity. Take the k points of the set Y_j that are nearest
+    to y. Let n_j(y) be the number of rows at these points, and rho_j(y) the distance of the k-th
+    point. Let N'_j be the sum of n_j over the points of Y_j. In dimension d, the density is
+    estimated by P_j(y) = n_j(y) / (N'_j rho_j(y)^d). With b = alpha - 1,
 
         D_alpha = ln(mean[(P_0 / P_1)^b]) / b,    D_1 = mean[ln(P_0 / P_1)]
 
-    over the rows y of Y0; the other direction has the sets exchanged. In the printed formula, the
-    logarithm is inside the mean and P_0 has the exponent alpha. The result of that formula is
-    D_1 + mean[ln P_0] / b, which depends on the scale of the data and is not a Renyi divergence.
+    with the mean over the rows y of Y0. For the other direction, the sets are exchanged. The
+    printed formula has two misprints: the logarithm is inside the mean, and P_0 has the exponent
+    alpha. The result of the printed formula is D_1 + mean[ln P_0] / b. It depends on the scale of
+    the data and is not a Renyi divergence.
 
-    Neither form corrects for the randomness of the k-th neighbour. For alpha = 2 and k = 5 the
-    value is too large by about 0.22 for any number of rows. If a row counts as its own neighbour,
-    another error of about 0.25 is added.
+    Neither formula corrects for the randomness of the k-th neighbour. For alpha = 2 and k = 5, the
+    estimate is too large by about 0.22 for any number of rows. If a row counts as its own
+    neighbour, the estimate is too large by about another 0.25.
 
-    The search keeps 12 bytes for each list entry, and 2 K entries for every distinct row. K is k
-    without a plan and somewhat larger with a plan.
+    Memory: 24 K bytes for every distinct row. K is k without a plan, and somewhat larger with a
+    plan.
 
     Args:
-        task: the two sets, the orders, k, and the plan to resample. k is counted in distinct points
-            (all points if there are fewer). With the bootstrap, as in the paper, the mean and the
-            standard deviation of the replicates are the paper's two results.
-        self_neighbour: True if a point of Y_j is the first of its own neighbours in Y_j. The
-            paper does not specify it.
-        literal: True for the printed formula (alpha = 1 is D_1 in either case).
+        task: the two sets, the orders, k, and the plan to resample. k counts distinct points. If
+            there are fewer than k, all are used. With the bootstrap, the mean and the standard
+            deviation of the replicates are the two results that the paper reports.
+        self_neighbour: True if a point of Y_j counts as the first of its own neighbours in Y_j. The
+            paper does not specify whether it counts.
+        literal: True for the printed formula, False for the corrected formula. Both give D_1 for
+            alpha = 1.
 
     Returns:
         The estimates of both directions.
 
     Raises:
-        ValueError: if a k-th neighbour is at distance zero, or if a set has only one distinct row
-            and `self_neighbour` is False.
+        ValueError: if the k-th neighbour of a row is at distance zero, or if a set has only one
+            distinct row and `self_neighbour` is False.
 
     Warns:
-        UserWarning: if `literal`.
+        UserWarning: if `literal` is True.
 
     Source:
         Gusain and Leith (2025): the estimator from k-nearest-neighbour densities, its bootstrap.

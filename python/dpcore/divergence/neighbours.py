@@ -1,4 +1,4 @@
-"""Nearest neighbours: the search in a set of points, and neighbour lists for all replicates."""
+"""Nearest neighbours in a set of points, also for all resampled data sets (replicates)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..records import Floats
 from .points import Ids, Points, Raw, ResamplingPlan, Task, Weights
 
 _SORTED_LOOKUP_WORK = 1000
-"""Cost of a look-up in sorted numbers, in units of one product of a search."""
+"""Cost of one look-up in sorted numbers, in units of one product in a search."""
 
 RUNS_OUT = 1e-6
-"""Largest probability that the list of one query is too short in a replicate."""
+"""Largest probability that the neighbour list of one query is too short in a replicate."""
 
 BLOCK_BYTES = 2**27
 _PRODUCTS_PER_BLOCK = 3e10
@@ -30,9 +30,10 @@ class Finder:
 
     Args:
         points: the two sets.
-        among: pooled ids of the points to search, ascending, shape (p,).
+        among: pooled ids of the points among which neighbours are searched, ascending, shape (p,).
+            A pooled id is the number of a distinct point of both sets together.
         threads: number of threads of a search.
-        counted: dictionary in which rescans are counted.
+        counted: dictionary whose entry "rescans" counts the repeated searches.
     """
 
     def __init__(self, points: Points, among: Ids, threads: int, counted: dict[str, int]) -> None:
@@ -44,14 +45,15 @@ class Finder:
 
     @property
     def work(self) -> int:
-        """Cost of one query, in products."""
+        """Cost of the search for the neighbours of one point, in units of one product."""
         return len(self.among) if self.points.dim > 1 else _SORTED_LOOKUP_WORK
 
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
-        """Find the `width` nearest points, ordered by distance, then by pooled id.
+        """Find the `width` points nearest to each of q queries, given by their pooled ids.
 
         Returns:
-            Pooled ids and squared distances, shapes (q, width).
+            Pooled ids and squared distances of these points, shape (q, width). They are ordered by
+            distance, and at equal distances by pooled id.
         """
         if self.points.dim > 1:
             return self._searched(queries, width)
@@ -71,10 +73,11 @@ class Finder:
         return self.among[places[cut]], squared[cut]
 
     def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Floats, npt.NDArray[np.bool_]]:
-        """Look up neighbours in the sorted values; mark rows where a tie may extend further.
+        """Look up neighbours of queries in the sorted values (one dimension only).
 
         The `width` nearest points are among the next `width` values on either side. One more value
-        is compared: if it is as near as the last entry, both differences were rounded equally.
+        on either side is compared. The third result is True for a query if this value is as near as
+        the last neighbour. Then further values may be equally near.
         """
         values = self._values(queries)
         middle = np.searchsorted(self._sorted, values)
@@ -96,19 +99,22 @@ class Finder:
 def list_length(
     needed: int, plan: ResamplingPlan | None, points: int, *, single: bool = False
 ) -> int:
-    """Return the list length at which a replicate keeps `needed` entries of the list.
+    """Return the length of a neighbour list of which every replicate keeps `needed` entries.
+
+    A replicate is a resampled data set, from which some points of the list are missing.
 
     Args:
-        needed: number of rows (or points) that a query must reach.
+        needed: number of rows (or points) that must be left in the list.
         plan: plan to resample rows, or None.
-        points: number of points; a list is not longer than this.
-        single: True if copies do not count, that is, a point is present or absent.
+        points: number of points in the set, the largest possible length.
+        single: True to count points, False to count rows (copies of points).
 
     Returns:
-        The smallest K for which the probability that fewer than `needed` are left is below
-        `RUNS_OUT`. For the bootstrap, this is computed by the Poisson law with mean K (the binomial
-        law with 1 - 1/e if copies do not count). Otherwise, it is computed by the binomial law with
-        the share of kept units, which is wider than the hypergeometric law of single drawn rows.
+        The smallest length K for which fewer than `needed` entries are left with a probability
+        below 1e-6 (`RUNS_OUT`). For the bootstrap, the number of rows left is Poisson with mean K,
+        and the number of points left is binomial with probability 1 - 1/e. For the other plans, the
+        function uses the binomial law with the share of rows kept. This law is wider than the exact
+        hypergeometric law.
     """
     if plan is None or needed >= points:
         return min(needed, points)
@@ -125,9 +131,10 @@ def list_length(
 
 
 def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
-    """Yield blocks of queries that take about a second each.
+    """Yield consecutive blocks of queries, each of which takes about a second.
 
-    A block holds at most `BLOCK_BYTES` at `each` bytes per query, or 256 queries if that is more.
+    A query takes `each` bytes. A block takes at most 128 MiB (`BLOCK_BYTES`), or has 256 queries if
+    this is more.
     """
     work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
@@ -137,22 +144,25 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
 
 
 class Lists:
-    """The nearest distinct points of one set for each query, the nearest first.
+    """For each query (a point), the list of the nearest distinct points of one set, nearest first.
 
-    Equal distances are ordered by pooled id. If a query is a point of the set, it is not listed
-    itself unless `own` is True. If `own` is False, the queries are the searched set.
+    A pooled id is the number of a distinct point of both sets together. Points at equal distances
+    are ordered by pooled id. If `own` is False, the queries are the points of the searched set, and
+    a query is not in its own list.
 
     Args:
-        task: the two sets, k, and how to resample and to search.
+        task: the two sets, k, the plan to resample, and the number of threads.
         queries: pooled ids of the queries, shape (q,).
-        among: pooled ids of the searched set, ascending, shape (p,).
+        among: pooled ids of the points of the searched set, ascending, shape (p,).
         own: True if a query may be its own neighbour.
-        progress: progress bar that each query advances.
+        progress: progress bar, which advances by one step for each query.
 
     Attributes:
         listed: pooled ids of the neighbours, shape (q, K).
-        log_squared: logarithms of their squared distances, shape (q, K); -inf for distance 0.
-        counted: numbers of rescans and run_outs.
+        log_squared: logarithms of the squared distances of these neighbours, shape (q, K); -inf for
+            distance 0.
+        counted: numbers of repeated searches ("rescans") and of lists that were too short in a
+            replicate ("run_outs").
     """
 
     def __init__(self, task: Task, queries: Ids, among: Ids, own: bool, progress: Progress) -> None:
@@ -172,16 +182,18 @@ class Lists:
     def reach(
         self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
     ) -> tuple[Any, Floats]:
-        """Find the k-th point of each list that is present in a replicate.
+        """Find the k-th nearest point of each query among the points present in a replicate.
+
+        A replicate is a resampled data set, from which some points are missing.
 
         Args:
-            weights: copies of each point in the replicate, shape (u,).
-            is_needed: True for the queries to compute, shape (q,).
-            k: number of points to reach, or all present points if there are fewer.
+            weights: number of copies of each of the u points in the replicate, shape (u,).
+            is_needed: True for each query to be computed, shape (q,).
+            k: number of the neighbour. If fewer than k points are present, the last one is used.
 
         Returns:
-            For the w needed queries: the number of copies of the points up to the k-th, shape (w,),
-            and the logarithm of the squared distance of the k-th point, shape (w,).
+            Two arrays of shape (w,) for the w queries to be computed: the number of copies of the k
+            nearest points together, and the logarithm of the squared distance of the k-th point.
         """
         there = weights[self.among] > 0
         copies = np.zeros(int(is_needed.sum()), np.int64)
@@ -216,7 +228,10 @@ class Lists:
         return Finder(self.points, among, self.threads, self.counted)
 
     def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Floats]:
-        """Find the nearest points of some queries, as arrays of at most `entries` columns."""
+        """Find the nearest points of some queries: ids and log squared distances.
+
+        Both arrays have one row for each query and at most `entries` columns.
+        """
         skipped = 0 if self.own else 1
         width = min(entries + skipped, len(finder.among))
         listed, squared = finder.nearest(queries, width)
@@ -232,7 +247,11 @@ class Lists:
 def _walk_copies(
     copies: npt.NDArray[Any], log_squared: Floats, goal: npt.NDArray[np.int64]
 ) -> tuple[Any, Floats, npt.NDArray[np.bool_]]:
-    """Return copies up to the goal-th present point, its log distance, and if the list ran out."""
+    """Count the copies of the first `goal` present points of each list.
+
+    Return these counts, the logarithm of the squared distance of the last of these points, and True
+    for each list with fewer than `goal` present points.
+    """
     number = (copies > 0).cumsum(1, dtype=np.int32)
     ran_out = number[:, -1] < goal
     place = np.argmax(number >= goal[:, None], 1)
@@ -242,14 +261,14 @@ def _walk_copies(
 
 
 class Four:
-    """The points of each set and their four neighbour lists: from each set in each set.
+    """The neighbours of the points of each set, in the same set and in the other set.
 
     Args:
-        task: the two sets, k, and how to resample and to search.
-        own: True if a point may be its own neighbour in the same set, as in `Lists`.
+        task: the two sets, k, the plan to resample, and the number of threads.
+        own: True if a point may be its own neighbour in the same set.
 
     Attributes:
-        sets: pooled ids of the points of each set.
+        sets: pooled ids (numbers of the distinct points of both sets) of the points of each set.
         lists: lists[a][b] holds the neighbours in set b of the points of set a.
     """
 
@@ -263,14 +282,14 @@ class Four:
 
     @property
     def counted(self) -> dict[str, int]:
-        """Counts of all four searches together, and the length of the longest list."""
+        """Numbers of repeated searches and of short lists, and the length of the longest list."""
         every = [entry for pair in self.lists for entry in pair]
         names = "rescans", "run_outs"
         longest = max(entry.listed.shape[1] for entry in every)
         return {name: sum(e.counted[name] for e in every) for name in names} | {"list": longest}
 
     def zeros(self, k: int) -> list[int]:
-        """Count rows of each set with a k-th neighbour at distance zero in either set."""
+        """Count the rows of each set whose k-th neighbour, in either set, is at distance zero."""
         zero_rows: list[int] = []
         for a, (pair, ids) in enumerate(zip(self.lists, self.sets, strict=True)):
             last = (e.log_squared[:, min(k, e.listed.shape[1]) - 1] for e in pair)
@@ -280,9 +299,10 @@ class Four:
 
 
 def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
-    """Count the copies of every point on one side, shape (u,).
+    """Count the rows of one set (0 or 1) at each of the u distinct points, shape (u,).
 
-    `rows` holds how often each sample row is present, shape (N,). Defaults to once each.
+    `rows` holds the number of times that each of the N rows of the set is present, shape (N,). By
+    default, each row is present once.
     """
     if rows is None:
         return points.multiplicity[side].astype(np.uint32)
@@ -293,13 +313,16 @@ def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weig
 def average_ratios(
     log_ratios: Floats, copies: npt.NDArray[Any], orders: Floats, constants: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute ln(e^constant times mean of e^(order * log ratio)) / order, and the effective terms.
+    """Compute ln(e^constant * mean[e^(order * log ratio)]) / order for each order.
+
+    The second result is the effective number of terms of each mean.
 
     Args:
         log_ratios: logarithm of the estimated ratio of densities at each query, shape (q,).
-        copies: number of rows at each query, shape (q,).
-        orders: alpha - 1 for every alpha, shape (A,). For 0, the value is the mean logarithm.
-        constants: logarithms of the factors, shape (A,); not used for order 0.
+        copies: number of rows at each query, shape (q,), the weights of the mean.
+        orders: alpha - 1 for every alpha, shape (A,). For 0, the result is the mean of
+            `log_ratios`.
+        constants: the constant for each order, shape (A,); not used for order 0.
     """
     total = copies.sum()
     value, effective = np.empty(len(orders)), np.empty(len(orders))
@@ -319,13 +342,13 @@ def average_ratios(
 def from_lists(
     task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Floats, Floats]]
 ) -> Raw:
-    """Estimate from the lists, with standard errors if there is a plan; treat no row as an atom.
+    """Estimate divergences from neighbour lists, with standard errors if there is a plan.
 
     Args:
-        task: what to estimate, and the plan.
-        four: neighbour lists of the points of the task.
-        formula: function that maps the copies of every point on both sides to values and effective
-            terms, shapes (2, A).
+        task: the two sets, the A orders, and the plan to resample.
+        four: neighbour lists of the points of both sets.
+        formula: function that maps the number of copies of every point, for each set, to estimates
+            and effective numbers of terms, both of shape (2, A).
     """
     points, plan = task.points, task.plan
     value, effective = formula(count_copies(points, 0), count_copies(points, 1))
@@ -352,7 +375,7 @@ def from_lists(
 
 
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
-    """Raise an error if any row has a neighbour at distance zero; `zeros` are counts per set."""
+    """Raise an error unless `zeros`, the numbers of rows with a neighbour at distance 0, are 0."""
     if not any(zeros):
         return
     both = enumerate(zip(zeros, points.sizes, strict=True))

@@ -1,7 +1,8 @@
-"""The rows that estimators use: checked, pooled, scaled, and resampled in replicates.
+"""Rows of two samples: checks, distinct points, scaling and resampling.
 
-A resampling plan contains only rows and groups of rows. Estimators convert its weights into weights
-of the searched points. Therefore every method resamples the same rows for the same seed.
+A resampling plan refers only to rows and groups of rows, not to the method. Each method converts
+the plan's counts of rows into counts of points. Therefore every method resamples the same rows for
+the same seed.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ Both = tuple[Rows, Rows]
 Labels = npt.NDArray[np.int64]
 Counts = tuple[Labels | None, Labels | None]
 Groups = tuple[Labels | None, Labels | None]
-"""Group of every row of the two sets, as integers from 0 without gaps, or None."""
+"""Group of every row of each set, as integers from 0 without gaps, or None."""
 
 UNEQUAL = 100.0
-"""Largest ratio of a coordinate's variance to the median variance that needs no note."""
+"""A note is added if a column's variance exceeds this multiple of the median variance."""
 
 FEW = 10
-"""Distinct points per direction below which whitening adds a note."""
+"""Whitening adds a note if there are fewer distinct points per direction than this."""
 
 _BLOCK_NUMBERS = 2**20
 
@@ -56,7 +57,7 @@ _MAX_SET_ROWS = 2**31 - 1
 
 
 def freeze_arrays(record: Record, *names: str) -> None:
-    """Replace arrays of a new record by read-only copies; leave None unchanged."""
+    """Replace the named arrays of a new record by read-only copies; leave None unchanged."""
     for name in names:
         array = getattr(record, name)
         if array is not None:
@@ -67,27 +68,29 @@ def freeze_arrays(record: Record, *names: str) -> None:
 class Raw:
     """Estimates of one method in both directions: row 0 is D(P0||P1), row 1 is D(P1||P0).
 
-    In D(P||Q), the set of P is the numerator and the set of Q the denominator.
+    In D(P||Q), the set of P is the numerator and the set of Q the denominator. An atom is a value
+    at which many rows coincide. A replicate is a resampled data set.
 
     Args:
-        value: raw estimates in nats, shape (2, n_alpha); negative ones are kept.
-        std_error: standard errors of the estimates, the same shape; NaN if not requested or if a
-            replicate was not finite.
-        depth: number of rows of the denominator that a ball reaches, in each direction.
-        ceiling: value that would result if every ball held all rows of the numerator, shape
-            (2, n_alpha); NaN for methods without balls.
-        effective: effective number of terms (sum w)^2 / sum w^2 of the averaged weights, shape
-            (2, n_alpha); NaN if the method has no weights.
-        unseen_share: share of the numerator's rows on atoms that the denominator does not have,
-            shape (2,).
-        atom_share: share of each set's rows on atoms, shape (2,): set 0, set 1.
-        rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
-            are no repeated values.
-        replicates: estimates on resampled data, shape (replicates, 2, n_alpha), or None.
-        counted: counts of the search steps (rescans, run_outs, ...).
-        notes: sentences for the reader.
-        beyond_share: in one dimension, share of the numerator's rows below or above all rows of
-            the denominator, shape (2,); 0 otherwise.
+        value: estimates in nats, shape (2, n_alpha). Negative estimates are kept.
+        std_error: standard errors of the estimates, shape (2, n_alpha). NaN if they were not
+            requested, or if the estimate on a replicate was not finite.
+        depth: number of rows of the denominator inside each ball, for each direction.
+        ceiling: largest value that the method can give, shape (2, n_alpha). It results if every
+            ball contains all rows of the numerator. NaN for methods without balls.
+        effective: effective number of terms of each average, (sum w)^2 / sum w^2 with w the
+            averaged terms, shape (2, n_alpha). NaN if the method does not average such terms.
+        unseen_share: share of the numerator's rows that are on atoms without a row of the
+            denominator, for each direction, shape (2,).
+        atom_share: share of the rows of each set that are on atoms, shape (2,).
+        rows_per_atom: average number of rows at a repeated value. NaN if there are almost no
+            repeated values.
+        replicates: estimates on the replicates, shape (replicates, 2, n_alpha), or None.
+        counted: numbers of steps of the search, such as "rescans" (repeated searches).
+        notes: sentences that the report prints.
+        beyond_share: share of the numerator's rows below or above all rows of the denominator, for
+            each direction, shape (2,). It is computed for rows of one number and for scores, and is
+            0 otherwise.
     """
 
     value: Floats
@@ -105,7 +108,7 @@ class Raw:
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
-    """Return a note if one variance far exceeds the median of the positive variances."""
+    """Return a note if the variance of one column is more than 100 times the median variance."""
     if both[0].shape[1] == 1:
         return ()
     variances = _column_moments(both, counts)[1]
@@ -119,9 +122,9 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
 
 
 def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
-    """Scale both sets to new coordinates; return them with notes.
+    """Scale the rows of both sets; return the new rows, and notes for the report.
 
-    `unique` is the number of distinct points.
+    `scale` is "std" or "whiten", and `unique` is the number of distinct points of both sets.
     """
     mean, variances = _column_moments(both, counts)
     if scale == "std":
@@ -165,7 +168,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
 
 
 def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Floats, Floats]]:
-    """Yield rows in float64 and their counts as a column, about 8 MiB at a time."""
+    """Yield blocks of rows in float64, about 8 MiB each, with the rows' counts as a column."""
     for rows, count in zip(both, counts, strict=True):
         for start, block in iterate_blocks(rows):
             weight = np.ones((len(block), 1))
@@ -175,10 +178,10 @@ def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Float
 
 
 def _column_moments(both: Both, counts: Counts) -> tuple[Floats, Floats]:
-    """Compute mean and variance of every column over the sample rows of both sets.
+    """Compute the mean and the variance of every column over all rows of both sets.
 
-    Rows are added one after another and not by a matrix product, so every CPU gives the same sums.
-    The variance of a constant column is exactly 0.
+    A row counts as often as it occurs. The rows are added one after another and not by a matrix
+    product, so that every CPU gives the same sums. The variance of a constant column is exactly 0.
     """
     mean = _weighted_mean(both, counts, lambda b, w: (b * w).sum(0))
     squares = _weighted_mean(both, counts, lambda b, w: ((b - mean) ** 2 * w).sum(0))
@@ -188,14 +191,17 @@ def _column_moments(both: Both, counts: Counts) -> tuple[Floats, Floats]:
 
 
 def _weighted_mean(both: Both, counts: Counts, add: Callable[[Floats, Floats], Floats]) -> Floats:
-    """Average over the sample rows the sums that `add` returns for blocks of rows and counts."""
+    """Compute a weighted mean over the rows of both sets.
+
+    `add` returns the weighted sum for one block of rows and their counts.
+    """
     sizes = zip(both, counts, strict=True)
     total = float(sum(len(rows) if count is None else count.sum() for rows, count in sizes))
     return np.asarray(sum(add(*part) for part in _iterate_weighted_blocks(both, counts)) / total)
 
 
 def _map_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Both:
-    """Apply a map of blocks of rows to both sets; keep each set's precision."""
+    """Apply the function `change` to all rows of both sets; keep float32 or float64 of each set."""
     out = []
     for rows in both:
         new: Rows = np.empty((len(rows), dim), rows.dtype)
@@ -211,12 +217,14 @@ class ResamplingPlan:
 
     Args:
         kind: "jackknife", "subsample" or "bootstrap".
-        labels: unit of every row of each set, as integers from 0 without gaps, shape (n,). For
-            the jackknife, a unit is one of at most 20 groups, deleted as a whole. For the other
-            kinds, it is a row or the caller's group.
+        labels: the unit of every row of each set, as integers from 0 without gaps, shape (n,). All
+            rows of a unit are kept or left out together. For the jackknife, a unit is one of at
+            most 20 random parts of a set. For the other kinds, a unit is a row or one of the
+            caller's groups.
         units: number of units of each set.
-        replicates: number of replicates; for the jackknife, units[0] + units[1].
-        seed: seed of the replicates; replicate i has its own stream, (seed, i).
+        replicates: number of replicates (resampled data sets). For the jackknife, it is units[0] +
+            units[1].
+        seed: seed of the replicates. Replicate i uses the random numbers of the seed (seed, i).
     """
 
     kind: str
@@ -226,7 +234,10 @@ class ResamplingPlan:
     seed: int
 
     def weights(self, start: int, stop: int) -> tuple[Weights, Weights]:
-        """Return counts of the rows in replicates start to stop - 1, shapes (stop - start, n)."""
+        """Return how often each row occurs in the replicates from `start` to `stop` - 1.
+
+        The counts have the shape (stop - start, n) for each set.
+        """
         both = zip(*(self._drawn(i) for i in range(start, stop)), strict=True)
         first, second = (
             np.stack([kept[label] for kept in units])
@@ -235,19 +246,24 @@ class ResamplingPlan:
         return first, second
 
     def chunks(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of replicates; the weights of a range take about 64 MiB for `rows` rows."""
+        """Yield ranges (start, stop) of replicates; the counts of a range take about 64 MiB.
+
+        `rows` is the number of rows of both sets.
+        """
         size = max(1, 2**24 // max(rows, 1))
         for start in range(0, self.replicates, size):
             yield start, min(start + size, self.replicates)
 
     def std_error(self, values: Floats) -> Floats:
-        """Compute standard errors from the replicates' values, shape (replicates, ...) to (...).
+        """Compute standard errors from the estimates on the replicates.
 
-        The delete-group jackknife (Shao and Wu 1989) gives (g - 1)/g times the sum of squared
-        deviations of each set, summed over the two sets. Subsampling half of the rows without
-        replacement (Politis and Romano 1994) has the factor sqrt(m/N)/sqrt(1 - m/N) = 1.
-        Subsampling and the bootstrap therefore give the standard deviation. The result is NaN if a
-        replicate is not finite.
+        The shape changes from (replicates, ...) to (...). The squared standard error of the
+        delete-group jackknife (Shao and Wu 1989) is a sum over the two sets. The term of a set with
+        g groups is (g - 1)/g times the sum of squared deviations of its g estimates. For
+        subsampling m of N rows without replacement (Politis and Romano 1994), the standard
+        deviation of the estimates is multiplied by sqrt(m/N)/sqrt(1 - m/N). This factor is 1 for m
+        = N/2. Subsampling and the bootstrap therefore give the standard deviation. The result is
+        NaN if an estimate is not finite.
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":
@@ -274,15 +290,17 @@ def plan_replicates(
     rng: np.random.Generator,
     replicates: int | None = None,
 ) -> ResamplingPlan | None:
-    """Make the plan for `error=kind`; return None if no error bars were requested.
+    """Make the plan to resample rows for standard errors of the given kind, or None for no errors.
 
     Args:
-        kind: one of `ERRORS`, or None.
-        sizes: rows of the two sets.
-        groups: caller's group of every row, as integers from 0 without gaps, or None. Groups stay
-            together in every replicate.
-        rng: generator that deals rows into groups (jackknife) and gives the replicates' seed.
-        replicates: number of replicates, not for the jackknife. Defaults to `REPLICATES`.
+        kind: "jackknife", "subsample", "bootstrap" or None.
+        sizes: number of rows of each of the two sets.
+        groups: group of every row of each set, as integers from 0 without gaps, or None. All rows
+            of a group are kept or left out together.
+        rng: random generator. It assigns rows to the parts of the jackknife, and draws the seed of
+            the replicates.
+        replicates: number of replicates (resampled data sets). Defaults to 200. It must be None for
+            the jackknife.
     """
     if kind is None:
         return None
@@ -302,7 +320,7 @@ def plan_replicates(
 
 
 def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
-    """Assign rows (or the caller's groups) at random to at most 20 groups of equal size."""
+    """Assign rows (or the caller's groups) at random to at most 20 parts of about equal size."""
     units = rows if groups is None else int(groups.max()) + 1
     dealt = rng.permutation(units) % min(JACKKNIFE_GROUPS, units)
     return dealt if groups is None else dealt[groups]
@@ -319,11 +337,12 @@ def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
 
 
 class Pool:
-    """The distinct points of both sets with one numbering; computed at the first use.
+    """The distinct points of both sets, numbered together; computed at the first use.
 
     Args:
-        rows: rows before scaling.
-        counts: number of times that each row occurs, or None for once each.
+        rows: rows of each set before scaling.
+        counts: number of times that each row occurs, for each set. None means that each row occurs
+            once.
     """
 
     def __init__(self, rows: Both, counts: Counts) -> None:
@@ -331,7 +350,7 @@ class Pool:
 
     @cached_property
     def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
-        """Pooled id of each sample row, numbers of rows at each point, and first places."""
+        """Number of the point of each row, count of rows at each point, and its first row."""
         *both, first = _core.pool_rows(*self.rows)
         ids0, ids1 = map(_repeat_by_counts, both, self._counts)
         counted = [np.bincount(side, minlength=len(first)) for side in (ids0, ids1)]
@@ -342,18 +361,18 @@ class Pool:
 class Points:
     """Rows of both sets and the distinct points among them.
 
-    A *pooled id* is the number of a distinct point of both sets together. Points are numbered by
-    first occurrence, in the rows of y0 and then of y1. A row with the count c gives c
-    *sample rows*.
+    A *pooled id* is the number of a distinct point of both sets together. The points are numbered
+    by their first occurrence, in the rows of y0 and then in the rows of y1. A row may have a count
+    c, which means that it occurs c times in the sample. It then stands for c *sample rows*.
 
     Args:
         rows: rows after rounding and scaling, shapes (n0, d) and (n1, d), both float32 or both
             float64, C-contiguous.
-        pool: distinct points among the rows.
+        pool: the distinct points among the rows.
         sizes: number of sample rows of each set.
-        groups: caller's group of every sample row, integers from 0 without gaps, or None.
+        groups: group of every sample row of each set, as integers from 0 without gaps, or None.
         scale: scaling of the coordinates: None, "std" or "whiten".
-        notes: sentences for the reader.
+        notes: sentences that the report prints.
     """
 
     rows: tuple[Rows, Rows]
@@ -365,21 +384,21 @@ class Points:
 
     @property
     def ids(self) -> tuple[Ids, Ids]:
-        """Pooled id of every sample row, shapes (N0,) and (N1,)."""
+        """Pooled id (number of the distinct point) of every sample row, shapes (N0,) and (N1,)."""
         return self.pool.found[0]
 
     @property
     def multiplicity(self) -> tuple[Labels, Labels]:
-        """Number of sample rows of each set at each point, shapes (u,) and (u,)."""
+        """Number of sample rows of each set at each of the u points, shapes (u,) and (u,)."""
         return self.pool.found[1]
 
     @property
     def first(self) -> Labels:
-        """Place of each point's first occurrence in the rows of y0, then y1, shape (u,)."""
+        """Index of the first row equal to each point, in the rows of y0, then y1, shape (u,)."""
         return self.pool.found[2]
 
     def drawn(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
-        """Draw up to `most` rows of each set at random; return all points if no set has more."""
+        """Draw at most `most` rows of each set at random without replacement."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
         both = zip(self.sizes, most, strict=True)
@@ -394,7 +413,7 @@ class Points:
         return self._taken(kept)
 
     def _taken(self, kept: Sequence[Labels]) -> Points:
-        """Return the points of the given sample rows of each set."""
+        """Return a new `Points` that contains only the given sample rows of each set."""
         y0, y1 = (np.ascontiguousarray(self.sample(side)[kept[side]]) for side in (0, 1))
         groups = regroup_rows(self.groups, kept)
         pool = Pool((y0, y1), (None, None))
@@ -402,7 +421,7 @@ class Points:
 
     @property
     def units(self) -> tuple[int, int]:
-        """Number of groups of each set, or of rows in a set without groups."""
+        """Number of groups of each set. For a set without groups, it is the number of rows."""
         first, second = (
             size if groups is None else int(groups.max()) + 1
             for size, groups in zip(self.sizes, self.groups, strict=True)
@@ -435,7 +454,7 @@ class Points:
         return np.array_equal(*self.multiplicity)
 
     def distinct(self, enough: int) -> int:
-        """Count the distinct points of the set with fewer distinct points, up to `enough`."""
+        """Count the distinct points of each set; return the smaller number, at most `enough`."""
         # For most sets the first rows suffice; pooling a million rows takes a third of a second.
         some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
         if all(len(rows) >= enough for rows in some):
@@ -443,7 +462,7 @@ class Points:
         return min(enough, *(int(np.count_nonzero(m)) for m in self.multiplicity))
 
     def coordinates(self, ids: npt.NDArray[Any]) -> Rows:
-        """Return the rows of the points with these pooled ids as a copy, shape (len(ids), d)."""
+        """Return a copy of the coordinates of points, given by pooled ids, shape (len(ids), d)."""
         places, size = self.first[ids], len(self.rows[0])
         out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
         left = places < size
@@ -452,7 +471,10 @@ class Points:
         return out
 
     def sample(self, side: int) -> Rows:
-        """Return the sample rows of a set, shape (N, d); without a copy if no row has a count."""
+        """Return the N sample rows of a set (0 or 1), shape (N, d).
+
+        The rows are not copied if each row occurs once.
+        """
         rows = self.rows[side]
         # Equal rows that were whitened in different places may differ in their last bits.
         same = self.sizes[side] == len(rows) and self.scale != "whiten"
@@ -473,35 +495,39 @@ def find_points(
     """Check two sets of rows and find the distinct points among them.
 
     float32 and float64 arrays in C order are used without a copy. If only one of the sets is
-    float32, it becomes float64. Integers and bools become float64 if that is exact; float16 becomes
-    float32. Points are compared before scaling, so equal rows stay equal.
+    float32, it becomes float64. Integers and bools become float64, and float16 becomes float32.
+    Points are compared before scaling, so equal rows stay equal.
 
     Args:
-        y0: first set, shape (n0, d), or (n0,) for n0 rows of one number; any input that numpy
+        y0: first set of rows, shape (n0, d), or (n0,) for d = 1. It may be any object that numpy
             reads as numbers.
-        y1: second set, with the same d.
-        counts0: number of times that each row of y0 occurs, positive integers, shape (n0,).
-            Defaults to once each.
-        counts1: the same for y1.
-        groups0: hashable label of each row of y0. Rows with one label stay together in every
-            resampling. Defaults to separate rows.
-        groups1: the same for y1; labels of the two sets are unrelated.
-        decimals: number of decimals to which coordinates are rounded before equal rows are found.
-            None means no rounding.
-        scale: None, "std" or "whiten". "std" divides every column by its standard deviation in all
-            sample rows of both sets, except constant columns. "whiten" makes the covariance of all
-            sample rows of both sets the identity. Directions in which no row differs are dropped,
-            and a note states it. Whitening uses LAPACK, so it is repeatable only up to rounding.
+        y1: second set of rows, shape (n1, d) or (n1,).
+        counts0: number of times that each row of y0 occurs, positive integers, shape (n0,). None
+            means that each row occurs once.
+        counts1: number of times that each row of y1 occurs, shape (n1,).
+        groups0: hashable label of each row of y0. Rows with the same label form a group, which is
+            resampled as a whole. None means that the rows have no groups.
+        groups1: hashable label of each row of y1, unrelated to the labels of y0.
+        decimals: number of decimals to which all numbers are first rounded. None means no rounding.
+        scale: None, "std" or "whiten". None means no scaling. "std" subtracts the mean of every
+            column over both sets together, and divides by the standard deviation. Constant columns
+            are not divided. "whiten" makes the covariance of both sets together the identity.
+            Directions in which all rows are equal are dropped, and a note states this. Whitening
+            uses LAPACK, so different machines may give different rounding errors.
 
     Returns:
-        The points.
+        The rows of both sets after rounding and scaling, with their distinct points.
 
     Raises:
-        TypeError: if rows do not hold real numbers or are masked, or if counts, groups, decimals
-            or scale have the wrong type.
-        ValueError: if a set is empty or has no column; if the dimensions differ; if a number is
-            NaN, infinite, beyond 1e150 or an integer beyond 2^53; if counts or groups do not fit
-            the rows; if there are too few distinct points to whiten.
+        TypeError: if rows do not hold real numbers or are masked, or if counts, groups, decimals or
+            scale have the wrong type.
+        ValueError: for one of these reasons:
+
+            - a set is empty or has no column, or the sets differ in the number of columns;
+            - a number is NaN, infinite, above 1e150 in magnitude, or an integer above 2^53 in
+              magnitude;
+            - counts or groups do not fit the number of rows;
+            - there are too few distinct points to whiten.
     """
     both = _align_types(_read_rows("y0", y0), _read_rows("y1", y1))
     if decimals is not None:
@@ -523,7 +549,7 @@ def find_points(
 
 
 def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
-    """Return the groups of the given rows of each set, renumbered from 0 without gaps."""
+    """Return the groups of the selected rows of each set, numbered from 0 without gaps."""
     first, second = (
         None if labels is None else np.unique(labels[kept], return_inverse=True)[1]
         for labels, kept in zip(groups, rows, strict=True)
@@ -532,7 +558,7 @@ def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
 
 
 def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
-    """Draw one random row of each group, in the order of the groups."""
+    """Draw one random row of each group; return the row indices in the order of the groups."""
     # Take the first row of each group in a random order.
     order = rng.permutation(len(groups))
     return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
@@ -565,14 +591,14 @@ def _read_rows(name: str, value: Any) -> Rows:
 
 
 def iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yield the place of the first row and the rows of blocks with about a million numbers."""
+    """Yield blocks of about a million numbers: the index of the first row, and the rows."""
     step = max(1, _BLOCK_NUMBERS // rows.shape[1])
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
 
 
 def _require_finite(name: str, rows: Rows) -> None:
-    """Raise an error for NaN, infinity or numbers whose squares overflow."""
+    """Raise an error if a number is NaN, infinite, or so large that its square overflows."""
     largest = min(_MAX_COORDINATE, float(np.finfo(rows.dtype).max))
     # A comparison of extremes needs no memory, and NaN makes it false.
     if all(b.min() >= -largest and b.max() <= largest for _, b in iterate_blocks(rows)):
@@ -617,10 +643,10 @@ def _read_counts(name: str, value: Any, size: int) -> Labels | None:
 
 
 def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
-    """Return the label of each row as a Python object.
+    """Check the labels of rows, and return the label of each row as a Python object.
 
     Args:
-        name: name of the labels in messages.
+        name: name of the argument in messages.
         value: hashable labels, one for each row.
         size: number of rows.
 
@@ -645,7 +671,7 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
 
 
 def number_labels(labels: list[Hashable]) -> Labels:
-    """Convert labels to integers from 0, in the order of first occurrence."""
+    """Replace labels by integers from 0, numbered in the order of first occurrence."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
@@ -663,13 +689,14 @@ class Task:
     """Two sets of rows, the quantities to estimate from them, and the search options.
 
     Args:
-        points: both sets.
+        points: the rows of both sets.
         alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
-        k: index of the neighbour. For balls, the number of rows that a ball reaches in the other
-            set, if that set is not the larger one.
-        plan: plan to resample rows, or None for no error bar.
+        k: number of the nearest neighbour to use. For balls, it is the number of rows of the other
+            set inside a ball. If the other set is larger, this number is larger in proportion.
+        plan: plan to resample rows, or None for no standard errors.
         threads: number of threads of the search.
-        progress: True, False or None, as in `dpcore.progress.Progress`.
+        progress: True shows a progress bar, False does not. None shows the bar only on a terminal
+            or in a notebook.
     """
 
     points: Points

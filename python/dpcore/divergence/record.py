@@ -1,4 +1,4 @@
-"""Records of an estimate: its values, the belief in each value, and the epsilons from it."""
+"""Results of `dpcore.divergence.renyi`: estimates, their reliability, and epsilons from them."""
 
 from __future__ import annotations
 
@@ -41,23 +41,30 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Epsilon(Record, word="Epsilon"):
-    """Three separate figures on epsilon at one delta, which cannot replace each other.
+    """Three different results on epsilon at one delta: a bound and two estimates.
+
+    The two samples are treated as outputs of a mechanism on two neighbouring inputs, and epsilon is
+    the epsilon of (epsilon, delta)-DP for their laws. A held-out event is an event that was chosen
+    on one half of the rows and counted on the other half.
 
     Attributes:
-        delta: requested delta.
-        epsilon_lower: certified lower bound at `confidence`: the smallest epsilon at which a
-            held-out event does not refute (epsilon, delta)-DP. None unless the caller stated that
-            rows are independent.
-        epsilon_hat: empirical loss of that event; a point estimate.
-        epsilon_rdp: conversion of the estimated curve (Canonne, Kamath and Steinke 2020), the
-            larger of the two directions; neither an upper nor a lower bound. None if no order above
-            one is resolved in both directions.
-        alpha: order at which `epsilon_rdp` was found.
-        line: Gusain and Leith's line above the curve with its own epsilon, or None.
+        delta: delta in (epsilon, delta)-DP, as requested.
+        epsilon_lower: certified lower bound of epsilon, which holds with probability `confidence`.
+            Every smaller epsilon is refuted by the counts of a held-out event. None unless the
+            caller stated that rows (or groups) are independent.
+        epsilon_hat: estimate of epsilon from the relative frequencies of the same event. It is not
+            a bound. None if no events were counted.
+        epsilon_rdp: estimate of epsilon from the estimated Renyi divergences by the conversion of
+            Canonne, Kamath and Steinke (2020). It is the larger result of the two directions, and
+            neither an upper nor a lower bound. None if no order above one is reliable in both
+            directions.
+        alpha: order that gives `epsilon_rdp`, or None.
+        line: Gusain and Leith's line above the estimated divergences, with the epsilon of this
+            line, or None.
         confidence: confidence of `epsilon_lower`.
-        extrapolated: True if delta is below 10 divided by the smaller number of rows; no event of
-            this sample then gives evidence at this delta.
-        reasons: one sentence for each figure that is missing or needs an explanation.
+        extrapolated: True if delta is below 10 divided by the smaller number of rows. Events of
+            such a small probability are too rare in the samples to give evidence.
+        reasons: one sentence for each result that is missing or needs an explanation.
     """
 
     delta: float
@@ -71,13 +78,13 @@ class Epsilon(Record, word="Epsilon"):
     reasons: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the three figures as text, each with its description."""
+        """Return the three results as text, each with its description."""
         return epsilon_text(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record, word="Beside"):
-    """Estimates of a second method on the same rows, for comparison.
+    """Estimates of a second method from the same rows, for comparison.
 
     Attributes:
         method: "ball" or "score".
@@ -90,26 +97,29 @@ class Beside(Record, word="Beside"):
     std_error: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "value", "std_error")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Diagnostics(Record, word="Diagnostics"):
-    """Diagnostics of the method and the rows.
+    """Diagnostics of an estimate: how many rows decide it, and how many rows are repeated.
 
     In the direction D(P||Q), the set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        effective: effective number of terms of each average, (sum w)^2 / sum w^2, shape
-            (2, n_alpha); NaN if the method averages no weights.
-        unseen_share: share of the numerator's rows on repeated values that the denominator does
-            not have, per direction. It is descriptive and has no confidence limit.
+        effective: effective number of terms of each average, (sum w)^2 / sum w^2 with w the
+            averaged terms, shape (2, n_alpha). NaN if the method does not average such terms.
+        unseen_share: share of the numerator's rows that are repeated values without a row of the
+            denominator, for each direction. This number describes the sample and has no confidence
+            limit.
         atom_share: share of the rows of each set that are on atoms (repeated values).
-        rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
-            are no repeated values.
-        counted: counts of the search steps: rescans, run_outs, replicates and similar.
-        scale: scaling of the coordinates: None, "std" or "whiten"; see `renyi`.
+        rows_per_atom: average number of rows at a repeated value. NaN if there are almost no
+            repeated values.
+        counted: numbers of steps of the search, such as "rescans" (repeated searches) and
+            "replicates" (resampled data sets).
+        scale: scaling of the coordinates: None, "std" (division by the standard deviation) or
+            "whiten" (covariance transformed to the identity).
         replicates: estimates on resampled rows, shape (replicates, 2, n_alpha), or None for the
             jackknife.
     """
@@ -123,7 +133,7 @@ class Diagnostics(Record, word="Diagnostics"):
     replicates: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "effective", "unseen_share", "atom_share", "replicates")
 
 
@@ -135,36 +145,42 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        belief: how reliable each value is, by direction and order. It is the first of these four
-            phrases that applies: "refuted by its own certificate", "saturated", "not resolved at
-            this alpha", "estimate only".
-        reason: one sentence that explains the belief.
+        belief: how reliable each value is, for each direction and order. It is the first of four
+            phrases that applies. "refuted by its own certificate" means that a certified lower
+            bound exceeds the value. "saturated" means that the divergence may be larger than the
+            method can show. "not resolved at this alpha" means that a check contradicts the value,
+            or that the value is too uncertain. "estimate only" means that no check contradicts the
+            value.
+        reason: one sentence that explains the worst belief.
         method: method that computed the values.
         alphas: orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
-        value: raw estimates; negative ones are kept.
-        std_error: standard errors; NaN beyond `alpha_max` and if no errors were requested.
-        resolved: True where `belief` is "estimate only".
-        ceiling: value that the method would give if every ball held all rows of the numerator. A
-            ball is the neighbourhood of a row up to its k-th nearest neighbour.
-        alpha_max: largest order that each direction resolves, or None if no order is resolved.
-        kl: D_1 in both directions, also if 1 is not among `alphas`, shape (2,).
-        sizes: rows of the two sets; repeated rows are counted as often as they occur.
+        value: estimates of the divergences. Negative estimates are kept.
+        std_error: standard errors of the estimates. NaN at orders above `alpha_max`, and if no
+            standard errors were requested.
+        resolved: True for each value whose belief is "estimate only".
+        ceiling: largest value that the method can give. It results if every ball contains all rows
+            of the numerator. A ball is the neighbourhood of a row up to its k-th nearest neighbour
+            in the other set.
+        alpha_max: for each direction, the largest order at which enough rows contribute to the
+            average, or None.
+        kl: KL divergence (order 1) in both directions, also if 1 is not among `alphas`, shape (2,).
+        sizes: number of rows of each set. Repeated rows are counted as often as they occur.
         dim: number of coordinates of a row.
         k: requested number of neighbours.
         depth: for each direction, the number of rows of the other set inside each ball.
-        error: "jackknife", "subsample", "bootstrap" or None.
-        beside: estimates of a second method on the same rows, or None: "ball" if `method` is
-            "score", and otherwise "score".
+        error: kind of standard errors: "jackknife", "subsample", "bootstrap" or None.
+        beside: estimates of a second method from the same rows, or None. The second method is
+            "ball" if `method` is "score", and "score" otherwise.
         checks: tests of P0 = P1 on held-out rows, or None.
         certificate: certified lower bounds of D_alpha, or None.
-        held_out: counts of held-out events, from which the method `epsilon` computes its certified
-            bounds, or None.
+        held_out: numbers of held-out rows in each possible event, or None. The method `epsilon`
+            computes its certified bound from them.
         stated: True if the caller stated that rows (or groups) are independent.
-        confidence: confidence of each certified bound.
+        confidence: probability that the certified bounds of one direction hold.
         diagnostics: diagnostics of the method and the rows.
-        notes: sentences for the reader.
-        seed: seed that repeats the estimate.
-        seconds: running time; ignored in comparisons.
+        notes: sentences that the report prints.
+        seed: seed with which the estimate can be repeated.
+        seconds: running time in seconds. It is ignored if two estimates are compared.
     """
 
     _INSTEAD: ClassVar[str] = "belief (words, by direction and order)"
@@ -196,7 +212,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     seconds: float = field(compare=False, default=0.0)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
         for name in ("value", "std_error", "resolved", "ceiling"):
             array = getattr(self, name)
@@ -210,18 +226,22 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
     @property
     def maximum(self) -> Floats:
-        """The larger direction at each order, shape (n_alpha,); NaN unless both are resolved."""
+        """Larger value of the two directions at each order, shape (n_alpha,), or NaN.
+
+        It is NaN unless the belief in both values is "estimate only".
+        """
         return np.where(self.resolved.all(axis=0), self.value.max(axis=0), np.nan)
 
     def epsilon(self, delta: float) -> Epsilon:
-        """Compute three figures on the epsilon of the two samples at one delta.
+        """Compute a bound and two estimates of epsilon at one delta, for the laws of the samples.
 
         Args:
-            delta: delta in [0, 1). It has no default.
+            delta: delta in [0, 1).
 
         Returns:
-            `Epsilon`: a certified lower bound, the plug-in estimate of the same event, and the
-            conversion of the estimated curve.
+            An `Epsilon` with three results. The first is a certified lower bound from a held-out
+            event. The second is an estimate from the frequencies of the same event. The third is
+            the conversion of the estimated divergences.
 
         Raises:
             TypeError: if delta is not a number.
@@ -253,7 +273,11 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return Epsilon(delta, lower, hat, rdp, alpha, drawn, level, beyond, tuple(reasons))
 
     def resolved_curve(self, direction: int) -> tuple[Floats, Floats]:
-        """Return the orders above 1 up to the first unresolved order, and the values there."""
+        """Return the orders above 1 that are reliable in one direction, and the divergences there.
+
+        The orders end before the first order whose belief is not "estimate only". Negative values
+        are replaced by 0. Each value is replaced by the largest value up to its order.
+        """
         integer("direction", direction, 0, 1)
         above = self.alphas > 1.0
         kept = above & np.logical_and.accumulate(self.resolved[direction] | ~above)
@@ -262,7 +286,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return self.alphas[kept], np.maximum.accumulate(values)
 
     def _convert_curves(self, delta: float) -> tuple[float | None, float | None, Line | None]:
-        """Convert both directions at resolved orders above 1; return the larger values."""
+        """Convert the reliable divergences of each direction; return the larger epsilons."""
         curves = [self.resolved_curve(direction) for direction in (0, 1)]
         if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
             return None, None, None
@@ -278,27 +302,30 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return draw_estimate(self, ax)
 
     def plot_convergence(self, ax: Any = None) -> Figure:
-        """Draw the running mean and standard deviation of bootstrap or subsampling replicates.
+        """Draw the running mean and standard deviation of the estimates on resampled rows.
+
+        The n-th point of a curve uses the first n resampled data sets of "bootstrap" or
+        "subsample".
 
         Args:
-            ax: pair of matplotlib axes, one per direction, or one axes object that is replaced by
-                the two panels. Defaults to a new pyplot figure, for `plt.show()`.
+            ax: pair of matplotlib axes, one per direction. If it is a single axes object, two
+                panels replace it. Defaults to a new pyplot figure, for `plt.show()`.
 
         Returns:
-            The figure. Gusain and Leith (2025) choose the number of replicates from it.
+            The figure. Gusain and Leith (2025) use it to choose the number of resampled data sets.
 
         Raises:
-            ValueError: if the estimate has no replicates of that kind.
+            ValueError: if the estimate was not made with `error="bootstrap"` or "subsample".
         """
         return draw_convergence(self, ax)
 
     def __repr__(self) -> str:
-        """Return one line: D_1 in both directions, and the largest resolved orders."""
+        """Return one line: the KL divergence and `alpha_max` of both directions, and the seed."""
         first = " and ".join(f"{value:.4g}" for value in self.kl)
         orders = " and ".join("none" if a is None else f"{a:.4g}" for a in self.alpha_max)
         figures = f"D_1 = {first} nats, orders resolved to {orders}"
         return f"<Estimate by {self.method}: {figures}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """Return the report: first the belief, then the curve, the checks and the seed."""
+        """Return the report: first the belief, then the estimates, the checks and the seed."""
         return estimate_text(self)

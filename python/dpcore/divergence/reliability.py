@@ -1,45 +1,64 @@
-"""Belief in an estimate by fixed rules, the rows that it needs, and rows outside the other set.
+"""Reliability of an estimate by fixed rules, and the number of rows that an estimate needs.
 
-The first rule that applies gives the belief for an order and a direction:
+In D(P||Q), the set of rows of P is the numerator and the set of rows of Q the denominator. The
+value is the estimated divergence. The belief in a value states how reliable the value is. The first
+of these rules that applies to an order and a direction gives the belief:
 
 1. "refuted by its own certificate": a certified lower bound exceeds the value by more than two
    standard errors.
-2. "saturated": the value is within ln 2 of its ceiling (balls hold half of the numerator). Or more
-   than 1 % of the numerator's rows are repeated values that the other set does not have. Or, in one
-   dimension and from order one on, more than 5 % of these rows lie outside the range of the other
-   set: no sample shows how rare they are there.
-3. "not resolved at this alpha": one of these holds. The order is beyond `alpha_max`. The method
-   shown for comparison gives a larger value: by more than two joint standard errors if its target
-   is never larger (the score), by more than three otherwise (the ball). The energy test rejects
-   P0 = P1 at the level `ENERGY_LEVEL`, but the value minus two standard errors is not above 0. The
-   order is at least one and `find_outside_units` finds rows outside the other set. Repeated values
-   have too few rows. The value differs from 0 by less than four standard errors, and the standard
-   error is above .0125. The method does not converge.
-4. "estimate only".
+2. "saturated": the value is infinite, or within ln 2 of the largest value that the method can give
+   (its ceiling). From order one on, a value is also saturated if more than 1 % of the numerator's
+   rows are repeated values that the denominator does not have. In one dimension (or for scores), it
+   is also saturated if more than about 5 % of the numerator's rows lie outside the range of the
+   denominator. The denominator does not show how rare such rows are under its law.
+3. "not resolved at this alpha": one of the conditions below holds.
+4. "estimate only": no rule above applies.
+
+The conditions for "not resolved at this alpha" are:
+
+- The order is beyond `alpha_max`.
+- The method "score" is used for comparison and gives a larger value, by more than two joint
+  standard errors. The divergence of scores is at most the divergence of the rows.
+- The method "ball" is used for comparison and gives a larger value, by more than three joint
+  standard errors.
+- The energy test rejects P0 = P1 at the level .01 (`ENERGY_LEVEL`), but the value minus two
+  standard errors is not above 0.
+- The order is at least one, and `find_outside_units` finds rows of the numerator outside the region
+  of the denominator.
+- Repeated values have too few rows each.
+- The value differs from 0 by less than four standard errors, and the standard error is above .0125.
+- The method does not converge to a Renyi divergence.
 
 `alpha_max` is the largest order up to which (i) alpha - 1 <= k/5 and (ii) alpha psi' - psi <=
-.4 ln(N/depth), where psi = (alpha - 1) D. The left side of (ii) is the divergence from the tilted
-law to the denominator. An average over N rows needs N above its exponential (Chatterjee and
-Diaconis 2018).
+.4 ln(N/depth), where psi = (alpha - 1) D. Here N is the number of rows of the denominator, depth is
+the number of its rows inside a ball, and psi' is the derivative with respect to alpha. The left
+side of (ii) is the KL divergence from the law that decides the average (the tilted law) to the law
+of the denominator. An average over N rows is reliable only if N is above the exponential of this
+divergence (Chatterjee and Diaconis 2018).
 
-`find_outside_units` looks for rows of y0 in regions where P1 has no sample rows. No sample shows
-how rare they are under P1, so an estimate of D(P0||P1) ignores them. For example, if .045 of a
-normal law is moved by 50, KL is 56, but balls estimate a tenth of it. The function counts units:
-the groups of a set if it has groups, otherwise its distinct rows.
+`find_outside_units` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
+how rare these regions are under P1. An estimate of D(P0||P1) therefore ignores this difference and
+may be far too small. For example, let P1 be a normal law, and let P0 be the same law with a share
+.045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but balls estimate a tenth
+of this value. The function counts units. The units of a set are its groups if it has groups, and
+otherwise its distinct rows. It applies two tests:
 
-- Ends of every coordinate and of a held-out score. Let M units of y0 lie at or beyond the `EDGE`-th
-  outermost unit of y1, and m of these beyond all of y1. An estimate treats dP0/dP1 as constant
-  among so few neighbours. If it is constant (for example if the laws are equal), the M units fall
-  into the gaps between the e units of y1 there as in a Polya urn. Then m or more lie beyond all
-  with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The units are reported if this
-  probability is at most `RARE`, shared by all ends. A normal law moved by its standard deviation,
-  for which dP0/dP1 is not constant, is not reported: m is M/12.
-- Separate units: units of y0 farther from y1 than three times the largest distance of a row of y1
-  from its nearest other row; in one dimension only between the ends of y1. They are reported if
-  their number exceeds two limits, each with a chance of at most `RARE` for equal laws. The first
-  limit is for a binomial number with probability .01 + 1/(n1 + 1). The second is for p^m, with p
-  the share of y0 among all units. Units may occur in clusters, such as rare words; therefore the
-  first limit is also needed.
+- Both ends of every coordinate, and of a held-out score. Take the 20 (`EDGE`) outermost units of y1
+  at an end, or more if values are equal. Let e be their number. M units of y0 lie at or beyond the
+  innermost of these e units, and m of these M units lie beyond all units of y1. An estimate treats
+  dP0/dP1 as constant among so few neighbours. If dP0/dP1 is constant there (for example if the laws
+  are equal), the M units fall into the gaps between the e units as in a Polya urn. Then m or more
+  units lie beyond all of y1 with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The m
+  units are reported if this probability is at most 1e-4 (`RARE`) divided by the number of ends. A
+  normal law moved by its standard deviation is not reported, although dP0/dP1 is not constant: m is
+  only M/12.
+- Separate units. A unit of y0 is separate if its distance from y1 is more than three times the
+  largest distance of a row of y1 from its nearest other row. In one dimension, only units between
+  the ends of y1 are tested. Separate units are reported if their number m exceeds two limits. If
+  the laws are equal, each limit is exceeded with a probability of at most 1e-4. The first limit is
+  a quantile of the binomial law with probability .01 + 1/(n1 + 1), with n1 the number of units of
+  y1. The second limit is the largest m with p^m at least 1e-4, with p the share of y0 among all
+  units. Units may occur in clusters, such as rare words. Therefore the first limit is also needed.
 """
 
 from __future__ import annotations
@@ -57,27 +76,27 @@ from .points import Ids, Labels, Points, Raw, iterate_blocks
 from .score import CrossFit
 
 RARE: Final = 1e-4
-"""Largest chance that one direction is reported by either rule although the laws are equal."""
+"""Largest probability that either test reports rows in one direction if the laws are equal."""
 
 EDGE: Final = 20
 
 _TOLERATED_OUTSIDE_SHARE: Final = 0.01
-"""Share of separate units that is never reported; it is equal to `_MAX_UNSEEN_SHARE`."""
+"""This share of separate units is never reported. It is equal to `_MAX_UNSEEN_SHARE`."""
 
 _SEPARATE_DISTANCE_RATIO: Final = 3.0
 _MAX_SEARCHED_ROWS: Final = 2000
 _MAX_SORTED_ROWS: Final = 20_000
-"""Largest number of rows of each set for the neighbour search: in many dimensions, and in one."""
+"""Largest numbers of rows of each set for the search: in several dimensions, and in one."""
 
 _MAX_IGNORED_ROWS: Final = 5
-"""Number of rows up to which rows outside are ignored; every limit is above it."""
+"""At most this many rows outside the other set are ignored. Every other limit is larger."""
 
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
 """A value within `TOLD` standard errors of 0 is resolved only if this error is at most `SHARP`."""
 
 SHARE: Final = 0.4
-"""Factor of ln(N/k): the largest KL divergence that N rows and k neighbours resolve."""
+"""Factor of ln(N/k) in the largest KL divergence that N rows and k neighbours resolve."""
 
 _SHOWN_DIVERGENCE: Final = 1.0
 """Divergence in nats for which `to_see` returns the number of rows."""
@@ -90,12 +109,14 @@ ESTIMATE: Final = "estimate only"
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _SIGNIFICANT_ERRORS: Final = 2.0
-"""Standard errors by which a certificate or a held-out score must exceed the value. This is also
-the half-width of the interval in which the energy test treats a value as 0."""
+"""Standard errors by which a certificate or a held-out score must exceed the value. If the energy
+test rejects P0 = P1, the value must exceed 0 by as many standard errors.
+"""
 
 _SCORE_EXCESS_ERRORS: Final = 3.0
-"""Joint standard errors by which the ball must exceed a score. The ball may also exceed it by its
-bias if there are many coordinates."""
+"""Joint standard errors by which the ball must exceed a score. In many dimensions, the bias of the
+ball may also make the ball's value larger.
+"""
 
 ENERGY_LEVEL: Final = 0.01
 
@@ -110,17 +131,20 @@ _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 def find_outside_units(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
-    """Describe the units of each set outside the other set that the estimate cannot explain.
+    """Describe the rows or groups of each set that lie outside the region of the other set.
+
+    Such rows are reported only if their number is improbable under a constant ratio of densities.
 
     Args:
-        points: both sets.
-        fit: held-out scores on which the estimate rests, or None if it rests on the rows.
-        rng: generator that draws the rows to search, if there are many rows.
+        points: the rows of both sets.
+        fit: held-out scores (not fitted on the rows that they score) if the estimate uses scores,
+            or None if it uses the rows.
+        rng: random generator. If there are many rows, it draws the rows to search.
         threads: number of threads of the search.
 
     Returns:
-        For D(P0||P1) and for D(P1||P0): a clause with the number, the total and the place of the
-        units, or None.
+        One text for D(P0||P1) and one for D(P1||P0), such as "12 of 200 groups of y0 lie beyond all
+        of y1". The text is None if there is nothing to report.
     """
     most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
     # Rows of a group are near each other, so the nearest row must be of another group.
@@ -136,12 +160,17 @@ def find_outside_units(
 
 
 def edge_p_value(beyond: int, within: int, others: int) -> float:
-    """Compute the chance that `beyond` of `within` units exceed all `others` for a constant ratio.
+    """Compute the p-value of a number of rows (or groups) of one set beyond all of the other set.
+
+    A unit is a row, or a group if there are groups. The p-value is the probability that `beyond` or
+    more of `within` units exceed all `others` units, if the ratio of the two densities is constant
+    in this region.
 
     Args:
-        beyond: units of one set beyond all units of the other.
-        within: units of that set at or beyond the outermost `others` units; includes `beyond`.
-        others: units of the other set in this region, at least 1.
+        beyond: number of units of one set beyond all units of the other set.
+        within: number of units of the same set in the region at or beyond the innermost of the
+            `others` units. It includes `beyond`.
+        others: number of outermost units of the other set that define the region, at least 1.
     """
     from scipy.special import gammaln
 
@@ -152,7 +181,12 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
-    """Return how many units of a set may lie outside the other set, which has `others` units."""
+    """Return the largest number of rows (or groups) outside the other set that is not reported.
+
+    `units` is the number of rows (or groups) of the set. `others` is the number of rows (or groups)
+    of the other set. For equal laws, more than the returned number are outside with a probability
+    of at most `level`.
+    """
     from scipy.special import bdtrc
 
     share = min(1.0, _TOLERATED_OUTSIDE_SHARE + 1.0 / (others + 1))
@@ -190,7 +224,7 @@ def _find_outside_scores(points: Points, fit: CrossFit, side: int) -> str | None
 
 
 def _count_outside_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
-    """Count units of the first set beyond all of the second, at ends where there are too many."""
+    """Count the units of the first set beyond all of the second, at ends with too many of them."""
     return sum(_count_above_top(values, labels, sign, level) for sign in (1.0, -1.0))
 
 
@@ -237,14 +271,14 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
 
 
 def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Floats:
-    """Compute the squared distance of each query from its nearest other point."""
+    """Compute the squared distance of each query point from the nearest other point of a set."""
     own = int(queries is among)
     finder = Finder(points, among, threads, {"rescans": 0})
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
 def _describe_units(points: Points, side: int, number: int, where: str) -> str | None:
-    """Return a clause with the number of units outside the other set, or None for 0 units."""
+    """Return a text with the number of rows or groups outside the other set, or None for 0."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
     total = _count_units(points, side)
     return f"{number:,} of {total:,} {kind} of y{side} {where}" if number else None
@@ -268,12 +302,12 @@ def _count_distinct(labels: npt.NDArray[Any]) -> int:
 
 
 def to_tell(value: float, spread: float, rows: int) -> int:
-    """Return how many rows of each set distinguish a value from 0.
+    """Return the number of rows of each set that suffice to distinguish an estimate from 0.
 
-    The standard error is assumed to fall with the square root of the number of rows.
+    The standard error is assumed to be proportional to 1 / sqrt(number of rows).
 
     Args:
-        value: estimate.
+        value: estimated divergence.
         spread: standard error of the estimate from `rows` rows of the smaller set.
         rows: number of rows of the smaller set.
     """
@@ -282,25 +316,26 @@ def to_tell(value: float, spread: float, rows: int) -> int:
 
 
 def to_see(dim: int, k: int, fitted: bool) -> int:
-    """Return the smallest number of rows of each set at which a divergence of one nat is visible.
+    """Return the smallest number of rows of each set that reveals a divergence of about one nat.
 
-    Balls of k neighbours resolve a KL divergence of .4 ln(N/k). A fitted score needs twice as many
-    rows, because one half is used to fit it. Let n rows of each of two normal laws with distance mu
-    be used to fit a linear score of d coordinates. The score shows the share mu^2/(mu^2 + 2 d/n) of
-    their KL divergence mu^2/2, because the rest of its direction is noise of the two means. This is
-    half of one nat for n = d, which requires 2 d rows of each set.
+    Balls with k of N rows resolve KL divergences up to .4 ln(N/k). A fitted score needs twice as
+    many rows, because one half is used for the fit. The fit also needs rows in proportion to the
+    number of coordinates d. Suppose that a linear score is fitted on n rows of each of two normal
+    laws whose means are mu apart. The score then shows the share mu^2/(mu^2 + 2 d/n) of the KL
+    divergence mu^2/2, because the fitted direction contains noise. For a divergence of one nat,
+    this share is one half if n = d. This requires 2 d rows of each set.
 
     Args:
         dim: number of coordinates of a row.
         k: number of neighbours.
-        fitted: True for a fitted score.
+        fitted: True if the method fits a score on one half of the rows.
     """
     balls = k * math.exp(_SHOWN_DIVERGENCE / SHARE)
     return math.ceil(max(2 * balls, 2 * dim / _SHOWN_DIVERGENCE) if fitted else balls)
 
 
 def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
-    """Return a sentence that there are too few rows, with the number that suffices."""
+    """Return a sentence which states that there are too few rows, and how many suffice."""
     need = to_see(dim, k, fitted)
     numbers = f"{dim:,} number{'s'[: dim > 1]}"
     return (
@@ -310,7 +345,7 @@ def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
 
 
 def fitting_note(rows: int, dim: int, k: int) -> str:
-    """Return a note that a score was fitted on too few rows to show half of one nat."""
+    """Return a note which states that a score was fitted on too few rows."""
     return (
         f"{rows:,} rows of {dim:,} numbers are few for a fitted score: of a divergence of "
         f"{2 * dim / rows:.3g} nats it sees about half, of smaller ones less; one nat takes "
@@ -326,7 +361,7 @@ def _round_up(rows: float) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Belief in every value, with the quantities that depend on it."""
+    """Judgement of an estimate: belief, reason, `alpha_max`, and standard errors."""
 
     belief: npt.NDArray[np.str_]
     resolved: Flags
@@ -337,7 +372,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """All inputs of a belief, on one grid of orders that contains 1.
+    """All quantities from which the reliability of an estimate is judged.
+
+    In D(P||Q), the set of P is the numerator and the set of Q the denominator. The orders contain
+    1.
 
     Args:
         alphas: orders, ascending.
@@ -345,16 +383,19 @@ class Case:
         sizes: number of rows of the two sets.
         k: requested number of neighbours.
         certified: certified lower bounds, shape (2, n_alpha), or None.
-        beside: result of a method whose target is never larger, or None.
-        above: result of a method that may detect differences that this method misses, or None. It
-            uses one row of each group, because balls count the other rows of a group as neighbours.
+        beside: result of the method "score" for comparison, or None. Its target is never larger
+            than the divergence.
+        above: result of the method "ball" for comparison, or None. It may detect differences that a
+            score misses. If there are groups, it uses one row of each group, because rows of the
+            same group are near each other.
         energy_p: p-value of the energy test of P0 = P1; NaN if the test did not run.
-        outside: for each direction, text on the numerator's rows outside the denominator, or None.
+        outside: for each direction, a text on the rows of the numerator outside the region of the
+            denominator, or None.
         dim: number of coordinates of a row.
-        fitted: True if the estimate rests on a fitted score.
+        fitted: True if the estimate uses a fitted score.
         inconsistent: True for a method that does not converge to a divergence.
-        asked: True at the orders that the caller requested, shape (n_alpha,). The reason covers
-            only these orders.
+        asked: True for each order that the caller requested, shape (n_alpha,). The reason explains
+            only these orders. None means all orders.
     """
 
     alphas: Floats
@@ -373,7 +414,7 @@ class Case:
 
 
 def judge_estimate(case: Case) -> Judged:
-    """Judge the estimate by the rules of this module, in their order."""
+    """Judge every value by the first rule of this module that applies."""
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
     largest = tuple(_compute_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
@@ -395,7 +436,7 @@ def judge_estimate(case: Case) -> Judged:
 
 
 def exact_zero(alphas: Floats) -> Judged:
-    """Judge every divergence as 0, because both sets hold the same rows equally often."""
+    """Return the judgement for two equal sets: every divergence is exactly 0."""
     shape, top = (2, len(alphas)), float(alphas[-1])
     reason = "the two sets hold the same rows equally often, so every divergence of them is 0"
     belief, resolved = np.full(shape, ESTIMATE), np.ones(shape, bool)
@@ -417,7 +458,7 @@ def _compute_alpha_max(case: Case, direction: int) -> float | None:
 
 
 def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags, str]]:
-    """List causes for which values are not resolved: a mask of the values, and a text."""
+    """List the causes for "not resolved": for each cause, a mask of the values and a text."""
     value, above_one = case.raw.value, np.broadcast_to(case.alphas > 1.0, beyond.shape)
     rows = case.raw.rows_per_atom
     causes = [
@@ -441,7 +482,7 @@ def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags,
 
 
 def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
-    """List results of other checks that contradict the estimate."""
+    """List the results of other checks that contradict the estimate, as masks and texts."""
     value, causes = case.raw.value, []
     if case.above is not None:
         apart = np.hypot(*(_fill_errors(case, each.std_error) for each in (case.raw, case.above)))
@@ -461,7 +502,7 @@ def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
 
 
 def _fill_errors(case: Case, error: Floats) -> Floats:
-    """Return the standard errors; if they are missing, rough upper values for equal laws."""
+    """Return the standard errors. If they are missing, return rough upper limits for equal laws."""
     if np.isfinite(error).any():
         return np.nan_to_num(error, nan=0.0, posinf=0.0)
     rough = np.sqrt(np.maximum(case.alphas, 1.0) * sum(1.0 / size for size in case.sizes))
@@ -481,7 +522,7 @@ def _explain_blindness(case: Case, mask: Flags) -> str:
 
 
 def _find_blurred(case: Case, spread: Floats) -> tuple[Flags, str]:
-    """Find values that cannot be distinguished from 0; state how many rows the first one needs."""
+    """Find values that cannot be distinguished from 0, with a text on the rows needed."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
     text = "the standard error is too large to tell the value from 0"
@@ -496,7 +537,7 @@ def _find_blurred(case: Case, spread: Floats) -> tuple[Flags, str]:
 def _choose_reason(
     case: Case, refuted: Flags, saturated: Flags, causes: list[tuple[Flags, str]], resolved: Flags
 ) -> str:
-    """Return one sentence on the first rule that applies to a requested order."""
+    """Return one sentence that explains the worst belief among the requested orders."""
     asked = np.ones(len(case.alphas), bool) if case.asked is None else case.asked
     if (refuted & asked).any():
         assert case.certified is not None
@@ -518,13 +559,13 @@ def _choose_reason(
 
 
 def _find_lowest_order(mask: Flags) -> tuple[int, int]:
-    """Return direction and index of the lowest order in a mask, the first direction first."""
+    """Return the direction and the index of the lowest order for which the mask is True."""
     place, direction = np.argwhere(mask.T)[0].tolist()
     return direction, place
 
 
 def _describe_unseen(case: Case, i: int) -> str | None:
-    """Describe rows of the numerator that the denominator lacks; return None if they are few."""
+    """Describe the numerator's rows outside the denominator; return None if they are few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _MAX_UNSEEN_SHARE:
         return f"{share:.1%} of the rows of y{i} are repeated values that y{1 - i} does not have"

@@ -1,6 +1,7 @@
-"""Reports of an estimate as text and as figures.
+"""Reports of an estimate of Renyi divergences, as text and as figures.
 
-The text begins with the belief. Then it shows the curve, the checks and the seed.
+The text begins with the belief (how reliable the estimates are). Then it shows the table of
+estimates, the checks and the seed.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 
 _TEXT_WIDTH: Final = 100
 _LABEL_WIDTH: Final = 15
-"""Number of columns that a label and the blanks around it take."""
+"""Number of text columns for a label and the blanks around it."""
 
 MOST: Final = 12
-"""Largest number of orders that a table shows in full; otherwise it shows about ten of them."""
+"""Largest number of orders that a table shows. If there are more, it shows about ten of them."""
 
 _ROUND_ORDERS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 _BELIEF_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
@@ -54,11 +55,11 @@ _BELIEF_SHADES: Final = {
 }
 _ORDER_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 _MIN_WORDS_SHARE: Final = 0.16
-"""Smallest share of the axis at which the words in a shaded range are horizontal."""
+"""In a shaded range, text is horizontal if the range has at least this share of the axis."""
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return the report of an estimate, at most 100 columns wide; its last row is the time."""
+    """Return the report of an estimate as text with at most 100 columns, time last."""
     shown = choose_table_rows(estimate)
     some = len(shown) < len(estimate.alphas)
     orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
@@ -70,7 +71,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def list_estimate_rows(estimate: Estimate) -> list[Row]:
-    """List the rows (label, text) of the report, with one row for each order of the table."""
+    """List the lines of the report as pairs (label, text), with one pair for each order shown."""
     shown = choose_table_rows(estimate)
     header, *rows = _list_cells(estimate, shown)
     orders = [
@@ -87,7 +88,7 @@ def _list_belief_rows(estimate: Estimate) -> list[Row]:
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
-    """Return the three figures on epsilon with descriptions, and the reasons for missing ones."""
+    """Return a text with three results on epsilon, their meaning, and reasons for missing ones."""
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
     converted = "estimate: conversion of the curve, neither an upper nor a lower bound"
     if epsilon.alpha is not None:
@@ -117,7 +118,10 @@ def _format_figure(value: float | None) -> str:
 
 
 def belief_lines(estimate: Estimate) -> list[str]:
-    """List the beliefs of each direction by orders; use one line if both directions agree."""
+    """List the beliefs (how reliable each value is) with their orders, one line per direction.
+
+    If both directions have the same beliefs, they share one line.
+    """
     ranges = [_format_ranges(estimate, direction) for direction in (0, 1)]
     if ranges[0] == ranges[1]:
         return [f"both directions: {ranges[0]}"]
@@ -137,7 +141,7 @@ def _format_ranges(estimate: Estimate, direction: int) -> str:
 
 
 def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Find runs of equal beliefs along the orders, as (belief, start, stop)."""
+    """Find ranges of consecutive orders with equal beliefs, as triples (belief, start, stop)."""
     runs: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
         if runs and runs[-1][0] == word:
@@ -148,10 +152,11 @@ def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def choose_table_rows(estimate: Estimate) -> list[int]:
-    """Return the positions of the orders that a table shows: all of them, or about ten.
+    """Return the indices of the orders that the table shows: at most 12.
 
-    The positions include the first and the last order and order 1. They also include the orders
-    nearest to 2, 4, 8 and 16 and nearest to `alpha_max` of each direction.
+    If there are more than 12 orders, about ten are chosen. They include the first order, the last
+    order, the orders nearest to 1, 2, 4, 8 and 16, and the order nearest to `alpha_max` of each
+    direction.
     """
     alphas = estimate.alphas
     if len(alphas) <= MOST:
@@ -177,7 +182,11 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
 
 
 def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...]]:
-    """List one row for each order: value, error, mark, ceiling and certificate, by direction."""
+    """List the rows of the table, one for each order shown, after a header.
+
+    For each direction, a row holds the estimate, its standard error, a mark for its belief, the
+    largest possible value and the certified bound.
+    """
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
@@ -197,7 +206,7 @@ def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...
 
 
 def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Join value, error and mark of each row in aligned columns; omit columns without text."""
+    """Join the estimate, the error and the mark of each row in aligned columns; omit empty ones."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
     # Values end at the same column; errors and marks begin at the same column.
@@ -214,7 +223,7 @@ def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
 
 
 def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """Return lines that explain the marks in the table."""
+    """Return lines that explain the marks (such as "?") in the table."""
     words = estimate.belief[:, shown]
     meanings = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
     if (estimate.value[:, shown] < 0.0).any():
@@ -229,7 +238,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
 
 
 def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
-    """List the rows below the table, as (label, text); the time is last."""
+    """List the lines below the table as pairs (label, text). The running time is last."""
     rows = []
     if 1.0 not in estimate.alphas:
         numbers = " and ".join(map(_format_estimate_number, estimate.kl))
@@ -248,7 +257,7 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
 
 
 def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """Format the other method's estimates at the first, a middle and the last resolved order."""
+    """Format estimates of the comparison method: first, middle and last reliable order."""
     other = estimate.beside
     assert other is not None
     top = [i for i in shown if estimate.resolved[:, i].any()] or list(shown)
@@ -307,7 +316,7 @@ def _format_error(value: float) -> str:
 
 
 def _wrap_rows(rows: Sequence[Row]) -> str:
-    """Wrap rows of (label, text); print a repeated label only once."""
+    """Wrap pairs (label, text) into lines; print a repeated label only once."""
     lines, last = [], None
     for label, text in rows:
         head = f"  {label if label != last or label == 'note' else '':<{_LABEL_WIDTH - 2}}"
@@ -317,12 +326,12 @@ def _wrap_rows(rows: Sequence[Row]) -> str:
 
 
 def _wrap_text(text: str, head: str, indent: int) -> list[str]:
-    """Wrap a text that follows `head`; further lines begin after `indent` blanks."""
+    """Wrap a text whose first line begins with `head`, and the other lines with `indent` blanks."""
     return textwrap.wrap(text, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * indent)
 
 
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
-    """Draw D_alpha in both directions, with unresolved orders in grey."""
+    """Draw the estimates against the order in both directions, with unreliable orders in grey."""
     figure, axes, own = _get_panels(ax)
     edges = _order_edges(estimate.alphas)
     low, high = _value_limits(estimate)
@@ -348,10 +357,12 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
-    """Draw the running mean and standard deviation over the first n replicates.
+    """Draw mean and standard deviation of the estimates on the first n replicates, against n.
 
-    If both curves are level at the end, the number of replicates suffices: Gusain and Leith (2025)
-    choose the number in this way. At most three orders are shown, all with finite replicates.
+    A replicate is a resampled data set. If the curves of the mean and of the standard deviation are
+    level at the end, the number of replicates suffices. Gusain and Leith (2025) choose the number
+    in this way. At most three orders are shown, and only orders with finite estimates on all
+    replicates.
     """
     values = estimate.diagnostics.replicates
     if values is None:
@@ -379,7 +390,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
-    """Return the figure, its two panels, and True if the panels are new, not the caller's."""
+    """Return the figure, its two panels, and True if the panels were not given by the caller."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = get_canvas(ax, relative_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
@@ -392,7 +403,7 @@ def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
 
 
 def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
-    """Thin out the axes, and add one legend for all panels."""
+    """Remove superfluous lines of the axes, and add one legend for both panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
         thin_axes(panel)
@@ -411,7 +422,7 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
 
 
 def _order_edges(alphas: Floats) -> Floats:
-    """Return the interval ends of each order, half way to its neighbours on the log scale."""
+    """Return the borders between the orders, half way between neighbours on the log scale."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
     widest = np.diff(logs).max() / 2.0 if len(logs) > 1 else math.log(1.5)
@@ -420,7 +431,7 @@ def _order_edges(alphas: Floats) -> Floats:
 
 
 def _value_limits(estimate: Estimate) -> tuple[float, float]:
-    """Return y limits for both panels that contain every finite value and error bar."""
+    """Return the limits of the y axis, which contain every finite estimate and error bar."""
     values = [estimate.value + sign * np.nan_to_num(estimate.std_error) for sign in (-1, 1)]
     if estimate.certified is not None:
         values.append(estimate.certified)
@@ -438,7 +449,7 @@ def _value_limits(estimate: Estimate) -> tuple[float, float]:
 
 
 def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Floats) -> None:
-    """Shade every unresolved order in grey, and write its belief into the shaded range."""
+    """Shade every unreliable order in grey, and write its belief into the shaded range."""
     whole = math.log(edges[-1] / edges[0])
     for word, start, stop in find_runs(estimate.belief[direction]):
         if word == ESTIMATE:
@@ -455,7 +466,7 @@ def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Fl
 
 
 def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw the largest value that the method can give; if it exceeds the axis, write it instead."""
+    """Draw the largest value that the method can give, or write it if it is beyond the axis."""
     ceiling = estimate.ceiling[direction]
     if not np.isfinite(ceiling).any():
         return
@@ -475,7 +486,7 @@ def _add_legend_text(panel: Axes, words: str) -> None:
 
 
 def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw the certified lower bound and the other method's estimates."""
+    """Draw the certified lower bound, and the estimates of the comparison method."""
     alphas = estimate.alphas
     single = len(alphas) == 1
     if estimate.certified is not None:
@@ -496,7 +507,10 @@ def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> No
 
 
 def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw values with error bars (hollow if not resolved), and arrows for infinite values."""
+    """Draw estimates with error bars, and arrows for infinite ones.
+
+    The markers of unreliable estimates are hollow.
+    """
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
     finite = np.where(np.isfinite(value), value, np.nan)
@@ -532,7 +546,10 @@ def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
 
 
 def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw Gusain and Leith's line above the resolved curve, for the smallest delta shown."""
+    """Draw Gusain and Leith's line above the reliable estimates, for one delta.
+
+    It is the smallest delta at which events of the sample give evidence.
+    """
     alphas, curve = estimate.resolved_curve(direction)
     delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
@@ -544,7 +561,7 @@ def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> No
 
 
 def _set_order_ticks(panel: Axes) -> None:
-    """Set ticks at the round orders that lie on the axis."""
+    """Set ticks at the round orders (such as 2 and 4) that lie on the axis."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     low, high = panel.get_xlim()
@@ -554,7 +571,10 @@ def _set_order_ticks(panel: Axes) -> None:
 
 
 def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
-    """Choose up to three orders with finite replicates: lowest, nearest to 2, and highest."""
+    """Choose the lowest order, the order nearest to 2, and the highest order.
+
+    Only orders with finite estimates on all replicates are used.
+    """
     finite = np.isfinite(values).all(axis=(0, 1))
     resolved = finite & estimate.resolved.any(axis=0)
     places = np.flatnonzero(resolved if resolved.any() else finite)
@@ -565,7 +585,7 @@ def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
 
 
 def _running_moments(values: Floats) -> tuple[Floats, Floats]:
-    """Compute mean and standard deviation (n - 1 in the divisor) of the first n values."""
+    """Compute the mean and the standard deviation (with divisor n - 1) of the first n values."""
     count = np.arange(1, len(values) + 1)
     # Use deviations from the first value, because squares of the values themselves would cancel.
     shifted = values - values[0]

@@ -1,8 +1,10 @@
-"""A score that is fitted on one half of the rows and evaluated on the other, and its divergence.
+"""Held-out scores of rows, and the Renyi divergence of these scores.
 
-A score maps each row to one number. By data processing, the divergence of the scores is at most
-the divergence of the rows. The two halves are then exchanged, so every row is held out once. The
-package's score is a logistic regression on the coordinates and the squared length.
+A score is a function that maps each row to one number. It is fitted on one half of the rows and
+evaluated on the other half. Then the halves are exchanged, so every row gets a score that was not
+fitted on this row. By data processing, the divergence of the scores is at most the divergence of
+the rows. The default score is a logistic regression on the coordinates and the squared length of a
+row.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ PENALTY: Final = 1.0
 """The constant C of the objective |w|^2 / 2 + C * sum of losses."""
 
 _STANDARDISED_BLOCK_NUMBERS: Final = 2**20
-"""Numbers in a block of rows that is scored at a time, 8 MiB per copy."""
+"""Number of entries in a block of rows that is scored at a time, 8 MiB per copy."""
 _MAX_STANDARDISED_COORDINATE: Final = 1e75
 """Limit to which standardised coordinates are clipped, so that squared lengths are finite."""
 _MAX_FIT_ITERATIONS: Final = 1000
@@ -36,7 +38,7 @@ Score = Callable[[npt.NDArray[Any]], Any]
 MakePlan = Callable[[tuple[int, int], Groups], ResamplingPlan | None]
 
 TRAINED: Final = 2**16
-"""Largest number of rows of a set used to fit a score; smaller if rows have many columns."""
+"""Largest number of rows of a set used to fit a score. It is smaller if rows have many columns."""
 _MAX_SCORED_NUMBERS: Final = 2**24
 _MIN_TRAINING_ROWS: Final = 2**12
 
@@ -47,19 +49,21 @@ _SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Logistic(Record):
-    """Log odds that a row belongs to set 0: w.z + v s + intercept.
+    """Fitted logistic regression: log odds that a row belongs to set 0, not set 1.
 
-    z are the coordinates, standardised by the moments of the training rows. s is the squared length
-    of z, centred and scaled to a standard deviation of sqrt(d) on the training rows.
+    The log odds are w.z + v s + intercept. The vector z contains the d coordinates of the row,
+    standardised by the means and standard deviations of the training rows. The number s is the
+    squared length of z, centred and scaled to a standard deviation of sqrt(d) on the training rows.
 
     Args:
-        center: means of the coordinates, shape (d,).
-        spread: standard deviations of the coordinates, shape (d,); infinite for a constant
-            coordinate, which is then ignored.
-        length: mean of |z|^2, and its standard deviation divided by sqrt(d).
-        weights: w, shape (d,).
-        weight: v.
-        intercept: constant term of the sum.
+        center: means of the coordinates of the training rows, shape (d,).
+        spread: standard deviations of the coordinates of the training rows, shape (d,). It is
+            infinite for a constant coordinate, which is then ignored.
+        length: two numbers: the mean of |z|^2, and the standard deviation of |z|^2 divided by
+            sqrt(d).
+        weights: the weights w of the coordinates, shape (d,).
+        weight: the weight v of the squared length.
+        intercept: the constant term of the log odds.
     """
 
     center: Floats
@@ -70,11 +74,11 @@ class Logistic(Record):
     intercept: float
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         freeze_arrays(self, "center", "spread", "weights")
 
     def __call__(self, rows: npt.NDArray[Any]) -> Floats:
-        """Return the log odds of rows of shape (n, d), shape (n,)."""
+        """Return the log odds of n rows, shape (n,). The rows have the shape (n, d)."""
         step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
         with one_blas_thread():
             odds = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
@@ -87,17 +91,17 @@ class Logistic(Record):
         return odds
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return one line of text for a report."""
         return f"log odds of a logistic regression on z and |z|^2, d = {len(self.weights)}"
 
 
 def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
     """Fit the logistic regression to rows of both sets, shapes (n0, d) and (n1, d).
 
-    The objective is scikit-learn's, |w|^2 / 2 + C * sum of losses with C = 1 and an unpenalised
-    intercept. It is minimised by L-BFGS from w = 0 on one thread: the steps are short, and waiting
-    threads made the fit 30 times slower. On one machine the fit is repeatable bit for bit; another
-    linear algebra library may change the last digits.
+    The objective is the one of scikit-learn: |w|^2 / 2 + C * sum of logistic losses, with C = 1. It
+    has no penalty on the intercept. The function minimises it by L-BFGS from w = 0 on one thread,
+    because more threads make the short steps slower. On one machine, the fit is repeatable bit for
+    bit. Another linear algebra library may change the last digits.
     """
     from scipy.optimize import minimize
 
@@ -133,7 +137,10 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
 def _make_features(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
 ) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
-    """Return standardised coordinates and squared lengths of both sets, stacked, with moments."""
+    """Return the standardised features of the rows of both sets, and their means and deviations.
+
+    The features of a row are its coordinates and the squared length.
+    """
     dim = train0.shape[1]
     made = np.empty((len(train0) + len(train1), dim + 1))
     z = made[:, :dim]
@@ -163,12 +170,14 @@ def _standardise_rows(rows: npt.NDArray[Any], center: Floats, spread: Floats) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """Held-out sample rows and their scores.
+    """Held-out rows of both sets with their scores, which were not fitted on these rows.
 
     Args:
-        rows: indices of the held-out sample rows of each set, ascending.
-        values: scores of these rows; higher means more like set 0.
-        trained: number of rows of each set that the score was fitted on; (0, 0) if it was fixed.
+        rows: indices of the held-out rows of each set, ascending.
+        values: scores of these rows, for each set. A higher score means that a row looks more like
+            set 0.
+        trained: number of rows of each set on which the score was fitted; (0, 0) if the score was
+            fixed in advance.
     """
 
     rows: tuple[Labels, Labels]
@@ -177,24 +186,24 @@ class Fold:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Number of held-out sample rows of each set."""
+        """Number of held-out rows of each set."""
         return len(self.rows[0]), len(self.rows[1])
 
     def groups(self, points: Points) -> Groups:
-        """Return the groups of the rows, numbered from 0 without gaps."""
+        """Return the groups of the held-out rows of each set, numbered from 0 without gaps."""
         return regroup_rows(points.groups, self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Held-out scores: scores of rows on which the score was not fitted.
+    """Held-out scores: every row has a score that was not fitted on this row.
 
     Args:
-        folds: two folds, each scored by a fit on the other; one fold of all rows if the score is
-            fixed.
-        kind: "logistic" for the built-in score, "fitted" for the caller's fitting function,
-            "fixed" for a score that was fixed in advance.
-        notes: sentences for the reader.
+        folds: two folds (halves of the rows). Each fold is scored by a fit on the other fold. If
+            the score was fixed in advance, there is one fold of all rows.
+        kind: "logistic" for the default score, "fitted" for the caller's fitting function, "fixed"
+            for a score that was fixed in advance.
+        notes: sentences that the report prints.
     """
 
     folds: tuple[Fold, ...]
@@ -205,23 +214,27 @@ class CrossFit:
 def cross_fit(
     points: Points, rng: np.random.Generator, score: Callable[..., Any] | None = None
 ) -> CrossFit:
-    """Split each set (by groups, if any) in two halves, and score each half by a fit on the other.
+    """Split each set into two halves, and score each half by a fit on the other half.
+
+    A score maps a row to a number. If there are groups, no group is divided.
 
     Args:
-        points: both sets, each with at least 4 rows and 4 groups unless the score is fixed.
-        rng: generator for the splits, and for training rows if there are too many.
+        points: the rows of both sets. Each set needs at least 4 rows (or 4 groups), unless the
+            score is fixed.
+        rng: random generator for the splits. It also draws the training rows if there are too many.
         score: callable with two required arguments, (train0, train1) -> (rows -> scores), that fits
-            a score; or callable with one required argument, rows -> scores, that was fixed in
+            a score. Or a callable with one required argument, rows -> scores, that was fixed in
             advance. A fixed score is not fitted, and all rows are held out. Defaults to a logistic
             regression on the coordinates and the squared length.
 
     Returns:
-        The held-out scores. Equal rows have equal scores in a fold, because only distinct points
-        are scored.
+        The held-out scores. Equal rows of the same fold have equal scores, because each distinct
+        row is scored once.
 
     Raises:
-        TypeError: if `score` is not one of these callables or does not return real numbers.
-        ValueError: if it does not return one finite number per row, or a set is too small to split.
+        TypeError: if `score` is not one of these callables, or does not return real numbers.
+        ValueError: if `score` does not return one finite number per row, or if a set is too small
+            to be split.
     """
     if score is not None and is_fixed(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
@@ -247,17 +260,19 @@ def score_ball(
     make_plan: MakePlan,
     threads: int | None = None,
 ) -> Raw:
-    """Estimate by balls on the held-out scores, averaged over the folds.
+    """Estimate the Renyi divergences of held-out scores by counts in balls, averaged over folds.
 
-    Standard errors are sqrt(se_1^2 + se_2^2)/2, because the folds are independent given the scores.
+    The standard errors are sqrt(se_1^2 + se_2^2)/2, because the two folds are independent given the
+    fitted scores.
 
     Args:
         fit: held-out scores.
-        points: the two sets that were scored.
+        points: the rows of both sets, which were scored.
         alphas: orders, ascending.
-        k: number of neighbours.
-        make_plan: function that maps sizes and groups of a fold to its resampling plan.
-        threads: number of threads of the ball. Defaults to all cores.
+        k: number of nearest neighbours.
+        make_plan: function that maps the numbers of rows and the groups of a fold to the plan by
+            which its rows are resampled.
+        threads: number of threads of the computation. Defaults to all cores.
     """
     raws = [
         line_ball(*fold.values, alphas, k, make_plan(fold.sizes, fold.groups(points)), threads)
@@ -269,7 +284,10 @@ def score_ball(
 
 
 def is_fixed(score: Callable[..., Any]) -> bool:
-    """Return True for a score rows -> scores, False for (train0, train1) -> (rows -> scores)."""
+    """Return True if a callable has one required argument: it is a score, rows -> scores.
+
+    False means two required arguments: it fits a score, (train0, train1) -> (rows -> scores).
+    """
     if not callable(score):
         raise mistyped("score", f"None or {_SCORE_REQUIREMENT}", score)
     if isinstance(score, np.ufunc):
@@ -291,7 +309,7 @@ def is_fixed(score: Callable[..., Any]) -> bool:
 
 
 def _split_units(points: Points, side: int, rng: np.random.Generator) -> list[Labels]:
-    """Split the rows of a set at random into two halves with equal numbers of rows or groups."""
+    """Split the rows of a set at random into two halves, with equal numbers of rows or groups."""
     groups, units = points.groups[side], points.units[side]
     if units < 4:
         kind = "rows" if groups is None else "groups"
@@ -307,7 +325,7 @@ def fit_score(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
-    """Fit a score on sample rows; return it with the number of rows of each set that were used."""
+    """Fit a score on the given rows; return the score and the number of rows used of each set."""
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
@@ -318,12 +336,12 @@ def fit_score(
 
 
 def most_trained(dim: int) -> int:
-    """Return the largest number of rows of a set used to fit a score of `dim` columns."""
+    """Return the largest number of rows of each set used to fit a score on `dim` columns."""
     return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
 
 
 def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Floats, Floats]:
-    """Compute the scores of sample rows of both sets; score each distinct point once."""
+    """Compute the scores of the given rows of both sets; score each distinct row once."""
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
     is_needed = np.zeros(points.unique, bool)
     is_needed[ids[0]] = is_needed[ids[1]] = True
@@ -334,7 +352,7 @@ def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Fl
 
 
 def _evaluate_score(score: Score, points: Points, ids: Labels) -> Floats:
-    """Evaluate a score on points, in blocks that limit the memory."""
+    """Evaluate a score on points, given by their ids, in blocks that limit the memory."""
     step = max(1, _MAX_SCORED_NUMBERS // points.dim)
     values = []
     for start in range(0, len(ids), step):

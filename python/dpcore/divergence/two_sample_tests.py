@@ -1,11 +1,12 @@
 """Permutation tests: do both sets have one law, and do group sizes depend on values?
 
-Equality of the laws is tested by the AUC of a held-out score and by the energy distance.
+Equality of the two laws is tested in two ways: by the AUC of a held-out score, and by the energy
+distance. A held-out score is a function of a row that was not fitted on this row.
 
-An estimate averages over rows: under its law, a group is drawn with probability proportional to its
-size. A certificate counts one random row of each group: under its law, all groups are equally
-likely. These two laws are equal if and only if the size is uncorrelated with every event of a
-group's random row.
+If rows have groups, there are two laws of a row. An estimate averages over all rows, so a group has
+a weight proportional to its size. A certified bound counts one random row of each group, so all
+groups have the same weight. These two laws are equal if and only if the size of a group is
+uncorrelated with every event "the group's random row lies in A".
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ ENERGY_ROWS: Final = 1000
 
 _MIN_PERMUTATIONS: Final = 99
 _MAX_PERMUTED_GROUPS: Final = 2**24
-"""Largest product of permutations and groups; more groups get fewer permutations."""
+"""Largest product of permutations and groups. If there are more groups, fewer permutations run."""
 _MAX_SCORE_LEVELS: Final = 128
-"""Number of levels to which the permutation test reduces the scores if there are more scores."""
+"""Number of levels to which the permutation test reduces the distinct scores, if there are more."""
 _MAX_GROUP_ROWS: Final = 50
 """Largest number of rows of one group that the energy distance uses."""
 _TIE_TOLERANCE: Final = 1e-12
 
 
 LEVEL: Final = 0.01
-"""Largest chance of a note on two laws although sizes do not depend on values."""
+"""Largest probability of a note on two laws if sizes do not depend on values."""
 
 _SIZE_PERMUTATIONS: Final = 999
 _MAX_TESTED_GROUPS: Final = 1000
@@ -43,28 +44,36 @@ _MIN_TESTED_GROUPS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Checks(Record, word="Checks"):
-    """Results of tests if the two sets have different laws, and bounds that they certify.
+    """Results of tests of P0 = P1 (equal laws of both sets), and certified lower bounds.
+
+    A held-out row is a row on which the score was not fitted. A fold is one half of the rows.
 
     Attributes:
-        auc: probability that a held-out row of set 0 has a larger score than one of set 1 (ties
-            count one half), averaged over the folds; 1/2 if the score finds no difference.
-        auc_low: lower end of the confidence interval for the AUC of the fitted scores.
-        auc_high: upper end of this interval.
+        auc: probability that a held-out row of set 0 has a larger score than a held-out row of set
+            1 (ties count one half), averaged over the folds. It is 1/2 if the score finds no
+            difference.
+        auc_low: lower end of the confidence interval for the AUC, given the fitted scores.
+        auc_high: upper end of the confidence interval for the AUC.
         auc_p: permutation p-value of P0 = P1 by the held-out scores.
-        energy: squared energy distance of Szekely and Rizzo (2013), 2 E|X - Y| - E|X - X'| -
-            E|Y - Y'| over all pairs of the drawn rows, at least 0.
+        energy: squared energy distance of Szekely and Rizzo (2013), 2 E|X - Y| - E|X - X'| - E|Y -
+            Y'|, at least 0. The averages are over all pairs of randomly drawn rows.
         energy_p: permutation p-value of P0 = P1 by the energy distance.
-        energy_rows: rows of each set from which the energy distance was computed.
-        permutations: number of permutations for the AUC (in each fold) and the energy distance.
-        units: number of permuted rows or groups of each set, in all held-out folds together.
+        energy_rows: number of rows of each set from which the energy distance was computed.
+        permutations: number of permutations for the AUC (in each fold), and for the energy
+            distance.
+        units: number of rows (or groups) of each set whose labels were permuted for the AUC, in all
+            folds together.
         grouped: True if whole groups were permuted.
-        confidence: confidence of the interval and of the certified bounds.
-        certified: certified lower bounds of D_alpha, shape (2, n_alpha), or None if not requested.
-        epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event, or None
-            unless the caller stated that rows or groups are independent.
-        size_p: permutation p-value of "the sizes of groups do not depend on their values", or None
-            without groups of different sizes. If sizes depend on values, certificates and
-            estimates concern different laws: of one random row of each group, and of all rows.
+        confidence: confidence of the interval for the AUC and of the certified bounds.
+        certified: certified lower bounds of D_alpha(P0||P1) and D_alpha(P1||P0), shape (2,
+            n_alpha), or None if not requested.
+        epsilon_lower: certified lower bound of epsilon at delta = 0, from an event counted on rows
+            that were not used to choose this event. None unless the caller stated that rows or
+            groups are independent.
+        size_p: permutation p-value of "the sizes of groups do not depend on their values". None if
+            there are no groups of different sizes. If sizes depend on values, there are two
+            different laws. The certified bounds concern the law of one random row of each group.
+            The estimates concern the law of all rows.
     """
 
     auc: float
@@ -83,11 +92,11 @@ class Checks(Record, word="Checks"):
     size_p: float | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the bounds."""
+        """Make the array of bounds read-only."""
         freeze_arrays(self, "certified")
 
     def __str__(self) -> str:
-        """Return two to four lines for a report; the table shows the bounds of D_alpha."""
+        """Return two to four lines for a report, without the bounds of D_alpha."""
         what = "groups" if self.grouped else "rows"
         rows0, rows1 = self.energy_rows
         level = f"{100 * self.confidence:g} %"
@@ -111,24 +120,26 @@ def check_equality(
 ) -> Checks:
     """Test P0 = P1 by held-out scores and by the energy distance.
 
-    Both tests permute the labels of rows, or of whole groups if there are groups. Both p-values are
-    (1 + number of permutations at least as extreme)/(1 + permutations). They are valid if the units
-    of both sets together are exchangeable when P0 = P1.
+    Each row has a label, the set that it belongs to. Both tests permute the labels of rows, or of
+    whole groups if there are groups. Each p-value is (1 + number of permutations at least as
+    extreme)/(1 + number of permutations). The p-values are valid if, for P0 = P1, the rows (or
+    groups) of both sets together are exchangeable.
 
-    Given one fold and the pooled rows of the other fold, the labels of the other fold are
-    exchangeable and the score is fixed. Therefore each fold's p-value is valid. But the two
-    p-values are not added. They are dependent, because each fold was used to fit the other's score
-    (correlation .45 to .93 at P0 = P1). Twice the smaller p-value is valid for any dependence
+    The scores have two folds (halves of the rows), and each fold is scored by a fit on the other
+    fold. Given the fit, the labels of the scored fold are exchangeable. Therefore the p-value of
+    each fold is valid. The two p-values are dependent, because each fold was used to fit the score
+    of the other fold. The result is twice the smaller p-value, which is valid for any dependence
     (Bonferroni).
 
     Args:
-        points: both sets.
-        fit: held-out scores.
-        rng: generator for permutations, and for the rows of the energy distance.
+        points: the rows of both sets.
+        fit: held-out scores of the rows.
+        rng: random generator for the permutations, and for the choice of rows for the energy
+            distance.
         confidence: confidence of the interval for the AUC.
 
     Returns:
-        The two statistics with their p-values.
+        The AUC and the energy distance with their p-values, in a `Checks`.
 
     Source:
         DeLong, DeLong and Clarke-Pearson (1988) and, for groups, Obuchowski (1997) for the
@@ -151,11 +162,12 @@ def check_equality(
 
 
 class _Units:
-    """Held-out scores of one fold, arranged by permuted unit: row or group.
+    """Held-out scores of one fold, with the units (rows or groups) whose labels are permuted.
 
-    `ranks` numbers the distinct scores of both sets from 0, and `counts` holds the rows at each.
-    `placements` holds the share of the other set's scores below each score (ties count one half).
-    `labels` is the unit of every row, and `units` the number of units of each set.
+    `ranks` holds the rank of each score among the distinct scores of both sets, from 0. `counts`
+    holds the number of rows with each distinct score. `placements` holds, for each score, the share
+    of the scores of the other set below this score (ties count one half). `labels` is the unit of
+    every row, and `units` the number of units of each set.
     """
 
     def __init__(self, fold: Fold, points: Points) -> None:
@@ -176,7 +188,7 @@ class _Units:
     def variance(self) -> float:
         """Compute the variance of the AUC given the score.
 
-        It is DeLong's variance, or Obuchowski's over the groups of each set.
+        The formula is DeLong's, or Obuchowski's if there are groups.
         """
         total = 0.0
         for placed, labels, units in zip(self.placements, self.labels, self.units, strict=True):
@@ -188,16 +200,17 @@ class _Units:
         return total
 
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
-        """Compute the permutation p-value of the AUC for a fixed score."""
+        """Compute the permutation p-value of the AUC, given the fitted score."""
         grouped = any(labels is not None for labels in self.labels)
         drawn = (self._grouped if grouped else self._alone)(permutations, rng)
         return permutation_p(np.abs(drawn) if sided == 2 else drawn)
 
     def _alone(self, permutations: int, rng: np.random.Generator) -> Floats:
-        """Compute the centred AUC for original and permuted rows, shape (1 + permutations,).
+        """Compute AUC - 1/2 for the original and the permuted rows, shape (1 + permutations,).
 
-        The number of permuted rows at each level is a multivariate hypergeometric draw. Levels are
-        quantiles of all scores together, so they do not depend on the labels.
+        More than 128 distinct scores are first replaced by levels. The levels are quantiles of all
+        scores together, so they do not depend on the labels. The numbers of rows with label 0 at
+        the levels are then drawn from a multivariate hypergeometric law.
         """
         level = _rank_levels(self.counts)
         counts = np.bincount(level, self.counts).astype(np.int64)
@@ -208,7 +221,7 @@ class _Units:
         return np.asarray(_centred_auc(ranked, int(own.sum()), int(counts.sum())))
 
     def _grouped(self, permutations: int, rng: np.random.Generator) -> Floats:
-        """Compute the centred AUC for original and permuted units, shape (1 + permutations,)."""
+        """Compute AUC - 1/2 for the original and the permuted groups, shape (1 + permutations,)."""
         middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
         labels = [
             np.arange(len(r)) if g is None else g
@@ -226,12 +239,15 @@ class _Units:
 
 
 def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
-    """Compute AUC - 1/2 from the mean midrank, counted from 1/2, of `size` among `both` rows."""
+    """Compute AUC - 1/2 from a mean midrank (counted from 1/2) of `size` among `both` rows."""
     return (mean_rank - both / 2.0) / (both - size)
 
 
 def _rank_levels(counts: Labels) -> Labels:
-    """Return the level of each distinct score, from 0 without gaps, below `_MAX_SCORE_LEVELS`."""
+    """Return the level of each distinct score: at most 128 levels, numbered from 0 without gaps.
+
+    `counts` holds the number of rows with each distinct score.
+    """
     if len(counts) <= _MAX_SCORE_LEVELS:
         return np.arange(len(counts))
     level = (np.cumsum(counts) - counts / 2.0) * (_MAX_SCORE_LEVELS / counts.sum())
@@ -239,17 +255,21 @@ def _rank_levels(counts: Labels) -> Labels:
 
 
 def permutation_p(drawn: Floats) -> float:
-    """Compute a permutation p-value; the first value is observed, and rounded ties count."""
+    """Compute a permutation p-value from the observed value (first) and the permuted values.
+
+    Permuted values that equal the observed value up to rounding count as extreme.
+    """
     least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
 
 
 def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
-    """Compute the mean AUC with a normal interval on the logit scale.
+    """Compute the mean AUC of the folds, with the lower and upper end of its confidence interval.
 
-    If the AUC is 0 or 1, the variance is 0 and the exact limit of independent pairs is used. If m
-    pairs with one unit of each set are all in the same order, the AUC is at least
-    ((1 - c)/2)^(1/m).
+    The interval is normal on the logit scale. If the AUC is 0 or 1, its estimated variance is 0,
+    and an exact limit from independent pairs is used instead. Suppose that in m pairs with one unit
+    of each set, the unit of set 0 always has the larger score. Then the lower limit of the AUC is
+    ((1 - c)/2)^(1/m) at the confidence c.
     """
     from scipy.special import expit, logit, ndtri
 
@@ -269,7 +289,7 @@ def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float,
 
 
 def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float, tuple[int, int]]:
-    """Return the squared energy distance of drawn rows, its p-value and the number drawn."""
+    """Return the squared energy distance of drawn rows, its p-value, and the numbers of rows."""
     drawn = [_draw_rows(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
     (rows0, unit0), (rows1, unit1) = drawn
     ids = np.concatenate([points.ids[0][rows0], points.ids[1][rows1]])
@@ -286,10 +306,11 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
 
 
 def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
-    """Draw rows for the energy distance, and number their units from 0 without gaps.
+    """Draw at most 1000 rows for the energy distance; number their groups from 0 without gaps.
 
-    Whole groups are drawn in random order until the limit, with at most `_MAX_GROUP_ROWS` rows of
-    each. Both sets have the same rule, so the drawn groups are exchangeable if all groups are.
+    Groups are drawn in random order until the limit is reached, with at most 50 rows
+    (`_MAX_GROUP_ROWS`) of each group. Without groups, each row is its own group. Both sets have the
+    same rule. Therefore the drawn groups are exchangeable if all groups are exchangeable.
     """
     order = rng.permutation(size)
     if groups is None:
@@ -308,7 +329,7 @@ def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tu
 
 
 def pairwise_distances(rows: Floats) -> Floats:
-    """Compute Euclidean distances between rows, from inner products after centring."""
+    """Compute the Euclidean distances between all rows, from inner products after centring."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
     out: Floats = rows @ rows.T
@@ -321,7 +342,7 @@ def pairwise_distances(rows: Floats) -> Floats:
 
 
 def _energy_distances(distances: Floats, labels: Flags) -> Floats:
-    """Compute 2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels."""
+    """Compute 2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels (True for X)."""
     count = np.count_nonzero(labels, axis=0)
     weights = np.where(labels, 1.0 / count, -1.0 / (len(labels) - count))
     within: Floats = np.einsum("ij,ij->j", weights, distances @ weights)
@@ -329,19 +350,20 @@ def _energy_distances(distances: Floats, labels: Flags) -> Floats:
 
 
 def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
-    """Compute the p-value of the test that group sizes do not depend on values, for both sets.
+    """Compute the permutation p-value of "the sizes of groups do not depend on their values".
 
-    The statistic is the energy distance between the law of rows and the law of one random row of
-    each group; sizes are permuted. The test is exact if sizes and rows are independent. If both
-    sets have groups of different sizes, the result is twice the smaller p-value.
+    The test uses one random row of each group. The statistic is the energy distance between two
+    laws of these rows: with weights proportional to the group sizes, and with equal weights. The
+    sizes are permuted. The test is exact if sizes and rows are independent. If both sets have
+    groups of different sizes, the result is twice the smaller p-value.
 
     Args:
-        points: both sets.
-        rng: generator for the row of each group, for the groups if there are more than 1000, and
-            for the permutations.
+        points: the rows of both sets.
+        rng: random generator. It draws one row of each group, and the permutations. If there are
+            more than 1000 groups, it also draws 1000 of them.
 
     Returns:
-        The p-value, or None if no set has enough groups of different sizes.
+        The p-value, or None if no set has at least 8 groups that differ in size.
     """
     p_values = []
     for side, groups in enumerate(points.groups):
@@ -354,7 +376,10 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
 
 
 def two_laws(p: float | None) -> tuple[str, ...]:
-    """Return a note on two different laws if sizes depend on values; otherwise an empty tuple."""
+    """Return a note if the p-value of `size_p_value` is at most .01; otherwise an empty tuple.
+
+    The note states that estimates and certified bounds concern different laws.
+    """
     if p is None or p > LEVEL:
         return ()
     return (

@@ -1,4 +1,7 @@
-"""Events, which an audit counts. An event maps outputs to one bool per output."""
+"""Events: functions that map the outputs of a mechanism to one bool per output.
+
+An audit counts how often an event happens on the inputs x and x'.
+"""
 
 from .event import Above, Event, Never
 from .event import EventRecord as EventRecord
@@ -11,5 +14,5 @@ __all__ = ["Above", "Event", "EveryCoordinate", "Never", "Vote"]
 
 
 def __dir__() -> list[str]:
-    """Return the public names, without the imported ones."""
+    """List the names that this module provides, without the modules that it imports."""
     return [*__all__]

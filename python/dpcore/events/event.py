@@ -1,9 +1,10 @@
-"""Events: a score with a threshold, an event that never happens, any function; also on devices.
+"""Events: functions that map the outputs of a mechanism to one bool per output.
 
-Outputs may stay on the device on which a mechanism made them. An event needs only one bool for each
-output of a block. On a graphics card, a copy of the block would take longer than the draws; on the
-CPU, torch and numpy share the memory. This module does not import torch: a tensor can only exist if
-the user's code has imported it.
+An event is a score with a threshold, an event that never happens, or any other function. The
+outputs may be torch tensors. Then the event is decided on the device of the tensor, because a copy
+of the outputs from a graphics card would take longer than the mechanism. Only one bool for each
+output is copied. This module does not import torch, because a tensor can exist only if the user's
+code has imported torch.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from ..suggestions import suggest_arguments
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
-"""Significant bits of the formats, including the leading bit."""
+"""Number of significant bits of each number format, including the leading bit."""
 _INTEGER_DTYPES: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
 _WITHOUT_FLOAT64: Final = ("mps", "meta")
-"""Devices whose blocks are copied, because they have no float64 or no numbers at all."""
+"""Devices from which outputs are copied, because they have no float64 or hold no numbers."""
 _MAX_CACHED_VALUES: Final = 16
 _MAX_LETTERS: Final = 0x110000
 _UNIT_ROUNDOFF: Final = 2.0**-53
 """Half of the last place of 1.0 in float64."""
 
 LARGEST: Final = float(np.finfo(np.float64).max)
-"""The largest double; a score at or above it counts as infinite."""
+"""The largest double. A score at or above this number counts as infinite."""
 
 _device_cache: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
-"""outputs -> one real number per output, higher if the output looks more like x."""
+"""Function outputs -> one real number per output; higher if the output looks more like x."""
 
 
 class Held:
-    """Outputs of one call as a tensor; a slice shares the memory.
+    """Outputs of one call of a mechanism as a torch tensor; a slice shares the memory.
 
     Args:
         tensor: real numbers, shape `(size, ...)`, of a type that `Held.takes` accepts.
@@ -60,7 +61,7 @@ class Held:
 
     @staticmethod
     def takes(tensor: Any) -> bool:
-        """Return True if events can be decided on the tensor's device; other tensors are copied."""
+        """Return True if events can be decided on the device of the tensor, without a copy."""
         torch = imported_module("torch")
         return (
             tensor.layout == torch.strided
@@ -72,7 +73,7 @@ class Held:
         return int(self.tensor.shape[0])
 
     def __getitem__(self, rows: Any) -> Held:
-        """Return some rows, chosen by a slice or a tensor of bools."""
+        """Return some of the outputs, chosen by a slice or a tensor of bools."""
         return Held(self.tensor[rows])
 
     @property
@@ -82,7 +83,7 @@ class Held:
 
     @property
     def flat(self) -> Any:
-        """The outputs as rows of floats, shape `(size, entries)`; other types become float64."""
+        """The outputs as a tensor of shape `(size, entries)`; integers and bools become float64."""
         if self._flat is None:
             flat = self._rows()
             self._flat = flat if _format_dtype(flat) in _FLOAT_DTYPES else flat.double()
@@ -98,13 +99,13 @@ class Held:
         return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
     def numpy(self) -> npt.NDArray[Any]:
-        """Return all outputs as an array, which is a copy unless `near` is true."""
+        """Return all outputs as a numpy array. It is a copy unless `near` is True."""
         if self._numpy is None:
             self._numpy = numpy_of(self.tensor)
         return self._numpy
 
     def columns(self, places: list[int]) -> npt.NDArray[Any]:
-        """Return some entries of every output, shape `(size, places)`."""
+        """Return the chosen entries of every output as an array, shape `(size, len(places))`."""
         return numpy_of(self._rows()[:, places])
 
     def count_nan(self) -> int:
@@ -115,15 +116,15 @@ class Held:
         return int(flat.isnan().sum()) if math.isnan(float(norm.sum())) else 0
 
     def sum(self) -> Any:
-        """Compute the sum of every row in float64."""
+        """Compute the sum of the entries of every output in float64."""
         return self.flat.sum(1, dtype=imported_module("torch").float64)
 
     def dot(self, weights: Any) -> Any:
-        """Compute the weighted sum of every row's entries; weights are a tensor of float64."""
+        """Compute the weighted sum of the entries of every output; weights are a float64 tensor."""
         return self.flat.double() @ weights
 
     def norm(self) -> Any:
-        """Return an upper bound of the Euclidean norm of every row, in float64; NaN with a NaN."""
+        """Return an upper bound of the Euclidean norm of every output, or NaN if it has a NaN."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
         norms = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
@@ -132,7 +133,7 @@ class Held:
         return self._norm
 
     def at_least(self, edges: Any) -> Any:
-        """Return 1.0 for entries at or above the edge of their column, else 0.0."""
+        """Return 1.0 for each entry at or above the edge of its column, and 0.0 for the others."""
         flat, torch = self.flat, imported_module("torch")
         # Numbers instead of bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
@@ -143,26 +144,28 @@ class Held:
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
-    """Bound the difference of two sums of `terms` terms that are added in different orders.
+    """Bound the rounding difference of two sums of the same terms, added in different orders.
 
     Args:
         terms: number of terms of the sum.
-        size: sum of their magnitudes, or more, a float or a tensor.
+        size: sum of the magnitudes of the terms (or an upper bound of it), a float or a tensor.
 
     Source:
         Higham (2002), Accuracy and Stability of Numerical Algorithms, section 4.2: the error of
-        either sum is at most (n - 1) u / (1 - n u) times the sum of magnitudes.
+        each sum is at most (n - 1) u / (1 - n u) times the sum of magnitudes.
     """
     return 4.0 * (terms + 4) * _UNIT_ROUNDOFF * size
 
 
 class Rough(NamedTuple):
-    """Scores as a device computes them; it may add terms in a different order.
+    """Scores of outputs as computed on a device, with a bound of their rounding difference.
+
+    A score is one number for each output. A device may add terms in a different order than numpy.
 
     Args:
         scores: one number for every output, a tensor of float64.
-        slack: largest difference from the score's own numbers, a float or one for every output;
-            None if they are equal bit by bit.
+        slack: largest difference from the scores that numpy computes: one float, or one for every
+            output. None means that both are equal bit by bit.
     """
 
     scores: Any
@@ -170,14 +173,12 @@ class Rough(NamedTuple):
 
 
 class DeviceScores:
-    """Scores of outputs on a device, which are computed exactly near a threshold.
-
-    They are arrays if numpy can read them, otherwise tensors. The same expressions work for both.
+    """Scores of outputs on a device. Scores near a threshold are computed again by numpy.
 
     Args:
-        score: outputs -> scores, the exact computation.
-        outputs: the outputs that are scored.
-        rough: the scores computed on the device.
+        score: function outputs -> scores, the exact computation by numpy.
+        outputs: the outputs to be scored.
+        rough: the scores as computed on the device.
     """
 
     __slots__ = ("outputs", "score", "slack", "values")
@@ -196,10 +197,12 @@ class DeviceScores:
     def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
         """Return scores that lie on the same side of every threshold as the exact scores.
 
-        The few scores that rounding could move across a threshold are computed again with numpy.
+        Rounding could move a few scores across a threshold. These scores are computed again by
+        numpy.
 
         Args:
-            thresholds: increasing; must stay unchanged during the lifetime of the event.
+            thresholds: increasing numbers. The array must stay unchanged during the lifetime of the
+                event.
         """
         if self.slack is None or self._far(thresholds):
             return self.values
@@ -220,9 +223,9 @@ class DeviceScores:
         return values
 
     def _far(self, thresholds: npt.NDArray[np.float64]) -> bool:
-        """Return True if there is one threshold and no score is near it.
+        """Return True if there is only one threshold, and no score is near this threshold.
 
-        Scores that are NaN or infinite return False: `settled` handles them.
+        If a score is NaN or infinite, the result is False.
         """
         if len(thresholds) != 1 or not isinstance(self.values, np.ndarray):
             return False
@@ -230,7 +233,7 @@ class DeviceScores:
             return bool((np.abs(self.values - thresholds[0]) > self.slack).all())
 
     def above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
-        """Count the scores at or above each threshold; NaN is not above any."""
+        """Count the scores at or above each threshold. A score that is NaN is never counted."""
         values = self.settled(thresholds)
         comparable = values[values == values]
         passed = self._passed(comparable, thresholds)
@@ -238,7 +241,7 @@ class DeviceScores:
         return tuple((len(comparable) - bins.cumsum(0)[:-1]).tolist())
 
     def _passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
-        """Count the thresholds at or below each value; all of them for NaN."""
+        """Count the thresholds at or below each value. For NaN, all thresholds are counted."""
         if isinstance(values, np.ndarray):
             return np.searchsorted(thresholds, values, side="right")
         edges = cache_per_device(
@@ -248,7 +251,7 @@ class DeviceScores:
 
 
 def _as_numpy_view(numbers: Any) -> Any:
-    """Return a tensor on the CPU as an array that shares its memory; other objects unchanged."""
+    """Return a CPU tensor as an array that shares its memory; return other objects unchanged."""
     if numbers is None or isinstance(numbers, (float, np.ndarray)):
         return numbers
     return numbers.numpy() if numbers.device.type == "cpu" else numbers
@@ -259,17 +262,17 @@ def _get_library(values: Any) -> Any:
 
 
 def is_own(score: Any) -> bool:
-    """Return True for a score of this package."""
+    """Return True if a score (or an event) is an object of a class of this package."""
     return type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def move_to_host(outputs: Any) -> npt.NDArray[Any]:
-    """Return outputs as an array, whatever their device."""
+    """Return outputs as a numpy array; tensors on a device are copied."""
     return outputs.numpy() if isinstance(outputs, Held) else outputs
 
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
-    """Convert a tensor to an array; bfloat16, which numpy lacks, becomes float32 with a note."""
+    """Convert a tensor to a numpy array. bfloat16 becomes float32, marked as "bfloat16"."""
     if _format_dtype(tensor) == "bfloat16":
         return of_format(tensor.float().numpy(force=True), "bfloat16")
     array: npt.NDArray[Any] = tensor.numpy(force=True)
@@ -277,24 +280,32 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
 
 
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Return the same numbers with a note on the format from which they were converted."""
+    """Mark an array with the name of the number format from which it was converted.
+
+    The mark is stored in the metadata of the dtype. The numbers are unchanged and not copied.
+    """
     kind: Any = np.dtype
     return array.view(kind(array.dtype, metadata={"format": name}))
 
 
 def stated_bits(array: npt.NDArray[Any]) -> int:
-    """Return the significant bits of an array's format, or of the format that `of_format` noted."""
+    """Return the number of significant bits of an array's number format.
+
+    If `of_format` has marked the array with a format, the bits of this format are returned.
+    """
     stated: dict[str, str] = dict(array.dtype.metadata or {})
     return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
 
 
 def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
-    """Make further data of an event or a score, once for each device and format.
+    """Compute data for an event or a score (such as thresholds as a tensor); store them for reuse.
+
+    The data are computed once for each device and number format.
 
     Args:
-        owner: the event or score, which never changes.
-        outputs: the outputs for which the data are needed.
-        make: (a tensor like the outputs' rows, the name of their format) -> the data.
+        owner: the event or score, which must not change.
+        outputs: the outputs whose device and format are used.
+        make: function (tensor, name of its number format) -> data. The tensor holds the outputs.
     """
     like = outputs.flat
     key = (id(owner), like.dtype, like.device)
@@ -309,18 +320,19 @@ def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any])
 
 
 def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
-    """Make a float64 tensor from numbers, on the device of another tensor."""
+    """Make a float64 tensor from an array, on the device of the tensor `like`."""
     return like.new_tensor(values.tolist(), dtype=imported_module("torch").float64)
 
 
 def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
-    """Return the smallest number of a format that is not below each edge.
+    """Round each edge up to the next number of a floating-point format.
 
-    A comparison with this number has the same result as a comparison with the edge.
+    For numbers y of this format, "y >= result" is equivalent to "y >= edge".
 
     Args:
         edges: real numbers, which may be infinite.
-        name: "float32", "float64", "float16", or "bfloat16"; bfloat16 numbers are also float32.
+        name: "float32", "float64", "float16" or "bfloat16". For bfloat16, the result is a float32
+            array.
 
     Example:
         >>> at_least(np.array([0.1, -0.1]), "float16").tolist()
@@ -349,7 +361,7 @@ def _format_dtype(tensor: Any) -> str:
 class Event(Protocol):
     """An event that an audit counts: a function `outputs -> bools`.
 
-    Every event of `dpcore.events` is such a function, and a user can write one.
+    Every event of `dpcore.events` is such a function. A user can also write one.
     """
 
     def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
@@ -359,27 +371,32 @@ class Event(Protocol):
             outputs: outputs of a mechanism, shape `(size, ...)`.
 
         Returns:
-            Bools, shape `(size,)`.
+            One bool per output, shape `(size,)`.
         """
 
 
 class ScoreAttributes:
-    """Optional attributes of a score, each with its default value.
+    """Optional attributes of a score (a function outputs -> numbers), with their default values.
 
     Attributes:
-        cost: approximate nanoseconds per output; among equal scores the cheaper one is taken.
-        merged: True if the score is a function of cells that already allow for rounding.
-        rounding: `(grains)` -> grain of the score's values, from the grains of the columns.
-        alone: `()` -> the one column that the score reads, and the score of that column.
-        index: the number of that column.
-        on_device: `(outputs)` -> scores of outputs on a device, or None.
-        compiled: True if the core scores arrays faster than the device does.
-        plainness: rank for readers, as `Part.plainness`; the default is for a sum over several
-            columns.
+        cost: approximate nanoseconds per output. Among equally good scores, the one with the lowest
+            cost is used.
+        merged: True if rounding cannot change the score, because it depends only on bins that
+            already allow for rounding.
+        rounding: function that maps the grain (possible change by rounding) of each column to the
+            grain of the score.
+        alone: function without arguments, for a score that reads only one column. It returns the
+            number of this column and a score of this column.
+        index: number of the column that the score reads, for a score that reads only one column.
+        on_device: function that maps outputs on a device to scores, or to None.
+        compiled: True if dpcore's compiled code scores arrays faster than the device does.
+        plainness: how hard the score is to explain to a reader; lower is easier. The default is the
+            rank of a sum over several columns.
         whole: True if the score is a whole number for every output.
-        letters: True if that number is the code of a letter.
-        reads_seed: True if the score reads a value together with the seed of its hash.
-        sentences: for a score with two values, the sentences for the larger and the smaller value.
+        letters: True if this whole number is the code of a letter.
+        reads_seed: True if the score reads a hashed value together with the seed of its hash.
+        sentences: for a score with only two values, one sentence for the larger value and one for
+            the smaller value.
     """
 
     cost = 20
@@ -389,7 +406,7 @@ class ScoreAttributes:
 
 
 def score_attribute(score: Any, name: str) -> Any:
-    """Return an optional attribute of a score, or its default.
+    """Return an optional attribute of a score, or the default value of the attribute.
 
     Example:
         >>> score_attribute(np.sum, "cost"), score_attribute(np.sum, "merged")
@@ -399,14 +416,14 @@ def score_attribute(score: Any, name: str) -> Any:
 
 
 class Seen(NamedTuple):
-    """The counts of an event on one block of outputs.
+    """Counts of an event on some outputs of a mechanism.
 
     Args:
-        hits: number of outputs in the event. An event that pools coordinates adds one count per
-            group.
+        hits: number of outputs for which the event happened. An event may also count all
+            coordinates of a group together. Then one count per group follows.
         nan: number of entries of the outputs that are NaN.
-        answers: one bool per output, or None if hits are counted without them.
-        scores: scores of the outputs, if the event is a threshold on a score.
+        answers: one bool per output, or None if the outputs were counted without bools.
+        scores: scores of the outputs, if the event compares a score with a threshold.
     """
 
     hits: tuple[int, ...]
@@ -416,12 +433,12 @@ class Seen(NamedTuple):
 
 
 class Ballot(NamedTuple):
-    """A majority vote in the form that the core counts while it draws.
+    """A majority vote between the inputs x and x', in the form that the compiled code counts.
 
     Args:
-        threshold: threshold of every entry.
-        towards: direction from x to x', entry by entry.
-        complement: True if the votes for x are the hits.
+        threshold: threshold of every entry of an output.
+        towards: direction from x to x', for every entry: +1, -1, or 0 if they are equal.
+        complement: True if the event is a vote for x, False if it is a vote for x'.
     """
 
     threshold: npt.NDArray[np.float64]
@@ -429,55 +446,58 @@ class Ballot(NamedTuple):
     complement: bool
 
     def hits(self, votes: int, size: int) -> int:
-        """Return the hits among `size` outputs, of which `votes` voted for x'."""
+        """Count how often the event happened among `size` outputs if `votes` voted for x'."""
         return size - votes if self.complement else votes
 
 
 class EventRecord(Record):
-    """An event of this package: a record `outputs -> bools` with its own way of counting."""
+    """Base class of the events of this package: functions `outputs -> bools` that also count."""
 
     __slots__ = ()
 
     happens: ClassVar[bool] = True
-    """False for the event that never happens."""
+    """False only for the event that never happens."""
     pooled: ClassVar[Any] = None
-    """`(outputs)` -> hits of groups of coordinates, for an event that pools them."""
+    """Function that maps outputs to one count per group of coordinates, or None."""
     multiplicities: ClassVar[Any] = ()
     """Number of coordinates of each group."""
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Decide the event for every output."""
+        """Return True for each output for which the event happens."""
         raise NotImplementedError(f"{type(self).__name__} decides nothing")
 
     @property
     def own_score(self) -> Score | None:
-        """The score on which the event is a threshold, or None."""
+        """The score that the event compares with a threshold, or None."""
         return None
 
     @property
     def ballot(self) -> Ballot | None:
-        """The event in the form that the core counts without making outputs, or None."""
+        """The event in the form that the compiled code counts without storing outputs, or None."""
         return None
 
     def midway(self, pair: Pair) -> bool:
-        """Return True for the majority vote midway between two inputs, for either of them."""
+        """Return True if the event is the majority vote with thresholds midway between the inputs.
+
+        The vote may be for x or for x'.
+        """
         return False
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the event on outputs, and the pooled coordinates if the event pools them.
+        """Count the outputs for which the event happened, and coordinates if the event counts them.
 
         Args:
             outputs: outputs, shape `(size, ...)`. Outputs on a device are copied, unless a subclass
-                can decide them there.
+                can decide the event on the device.
             name: name of the mechanism in error messages.
 
         Returns:
-            The counts, and the bools and scores from which they were made.
+            The counts, with the bools and scores from which they were computed.
 
         Raises:
             TypeError: if the event cannot read outputs of this type.
             ValueError: if the outputs have the wrong shape, or the event does not return one bool
-                for each.
+                for each output.
         """
         outputs = move_to_host(outputs)
         answers = evaluate_event(self, outputs)
@@ -488,7 +508,8 @@ class EventRecord(Record):
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
     """Compute the scores of outputs on a device, or None if the score needs an array.
 
-    Only the package's own scores are computed there, because a subclass may score differently.
+    Only the package's own scores are computed on a device, because a user's subclass may score
+    differently.
     """
     ask = score_attribute(score, "on_device") if is_own(score) else None
     if ask is None or (outputs.near and score_attribute(score, "compiled")):
@@ -509,17 +530,18 @@ def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bo
 def group_rows(
     outputs: npt.NDArray[Any],
 ) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]], npt.NDArray[np.intp]]:
-    """Return the rows of objects that are real numbers as tables, and the places of other rows.
+    """Collect outputs that are real numbers in tables; return the tables and the other indices.
 
-    A rare outcome (None, a text, a longer list, an integer beyond 64 bits) turns a block of numbers
-    into objects. The result of an event for a row must not depend on the other rows.
+    numpy stores outputs as objects if only one of them is None, a string, a longer list or an
+    integer beyond 64 bits. The result of an event for one output must not depend on the other
+    outputs. Therefore the numeric outputs are collected again in arrays of numbers.
 
     Args:
         outputs: objects, shape `(size, ...)`.
 
     Returns:
-        For each type and shape, the places of its rows and a table of them; then the places of all
-        other rows.
+        First, for each type and shape, the indices of its outputs and an array of them. Second, the
+        indices of all other outputs.
 
     Example:
         >>> groups, others = group_rows(np.array([1.5, None, 2.5], dtype=object))
@@ -546,7 +568,7 @@ def group_rows(
 
 
 def hits_of(answers: npt.NDArray[np.bool_]) -> int:
-    """Count how often an event happened."""
+    """Count the outputs for which an event happened, from one bool per output."""
     return int(np.count_nonzero(answers))
 
 
@@ -562,13 +584,16 @@ def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
 class Above(EventRecord, word="Above"):
     """The event "the score of the output is at or above the threshold", or below it.
 
-    A score that is NaN is on neither side: such an output is counted in n and never in k.
+    If the score of an output is NaN, the event does not happen for this output, on either side of
+    the threshold. The output still counts as a draw.
 
     Args:
-        score: `outputs -> scores`, shape `(size,)`; higher if an output looks more like x.
-        threshold: threshold in the units of the score. An attack puts it between atoms of the
-            score, so that rounding cannot move an output across it. If it is the largest double,
-            the event is that the score is infinite.
+        score: function `outputs -> scores` that returns an array of shape `(size,)`. The score is
+            higher if an output looks more like an output on the input x, and lower if it looks more
+            like an output on x'.
+        threshold: threshold in the units of the score. An attack places the threshold between the
+            possible values of the score, so that rounding cannot move an output across it. If the
+            threshold is the largest double, the event is "the score is infinite".
         side: "above" (``score >= threshold``) or "below" (``score < threshold``).
 
     Raises:
@@ -577,8 +602,9 @@ class Above(EventRecord, word="Above"):
         ValueError: if `threshold` is not finite or `side` is neither "above" nor "below".
 
     Source:
-        Neyman and Pearson (1933): among events of equal probability the best one is a threshold on
-        the likelihood ratio, and so on any increasing function of it.
+        Neyman and Pearson (1933): among events of equal probability, the best event is a threshold
+        on the likelihood ratio. Therefore a threshold on any increasing function of this ratio is
+        also best.
 
     Example:
         >>> import numpy as np
@@ -592,14 +618,14 @@ class Above(EventRecord, word="Above"):
     side: Literal["above", "below"] = "above"
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check the arguments."""
         if not callable(self.score):
             raise mistyped("score", "a callable outputs -> scores", self.score)
         object.__setattr__(self, "threshold", real("threshold", self.threshold))
         choice("side", self.side, ("above", "below"))
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Decide the event for every output.
+        """Return True for each output for which the event happens.
 
         Args:
             outputs: outputs, shape `(size, ...)`.
@@ -615,11 +641,11 @@ class Above(EventRecord, word="Above"):
 
     @property
     def own_score(self) -> Score:
-        """The score on which the event is a threshold."""
+        """The score that the event compares with the threshold."""
         return self.score
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the event, and keep the scores for further counts."""
+        """Count the outputs for which the event happened; keep the scores for further counts."""
         event_scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         if event_scores is not None:
             return self._held(event_scores)
@@ -628,7 +654,7 @@ class Above(EventRecord, word="Above"):
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
     def _held(self, scores: DeviceScores) -> Seen:
-        """Count the event on the device of the outputs; only the answers are copied."""
+        """Count the event on the device of the outputs; copy only one bool per output."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
         answers = self._of_scores(scores.settled(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
@@ -639,7 +665,7 @@ class Above(EventRecord, word="Above"):
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         name, sentences = score_name(self.score), score_attribute(self.score, "sentences")
         if sentences is not None:
             return str(sentences[0 if self.side == "above" else 1])
@@ -658,9 +684,9 @@ class Above(EventRecord, word="Above"):
 
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Compute and check the scores of outputs: one real number each, shape `(size,)`.
+    """Compute the scores of outputs, shape `(size,)`; check that they are real numbers.
 
-    If a score of this package can read only some rows, the other rows get NaN.
+    If a score of this package can read only some outputs, the score of the other outputs is NaN.
     """
     try:
         return _check_scores(score, outputs)
@@ -686,7 +712,10 @@ def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.flo
 
 
 def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-    """Compute the scores of readable rows, or None if no row of several is readable."""
+    """Compute the scores of the outputs that the score can read, NaN for the others.
+
+    Return None if there are several outputs and the score can read none of them.
+    """
     scores = np.full(len(outputs), np.nan)
     groups, others = group_rows(outputs)
     read = [_fill_scores(scores, score, *group) for group in groups]
@@ -701,7 +730,7 @@ def _fill_scores(
     places: npt.NDArray[np.intp],
     rows: npt.NDArray[Any],
 ) -> bool:
-    """Store the scores of rows at their places; for objects, of all rows that can be read."""
+    """Store the scores of outputs in the array `scores`; return True if any was readable."""
     try:
         scores[places] = _check_scores(score, rows)
     except (TypeError, ValueError, RecursionError):
@@ -714,7 +743,7 @@ def _fill_scores(
 
 
 def score_name(score: Any) -> str:
-    """Return the name of a score in reports: its own text, or the name of a plain function."""
+    """Return the name of a score in reports: its string form, or the name of a function."""
     if isinstance(score, Record):
         return str(score)
     return qualified_name(score)
@@ -722,7 +751,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """Event that never happens, for an attack without another event; its bound is 0."""
+    """Event that never happens. An attack returns it if it finds no event; the bound is then 0."""
 
     happens: ClassVar[bool] = False
 
@@ -731,35 +760,36 @@ class Never(EventRecord, word="Never"):
         return np.zeros(len(outputs), np.bool_)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         return "no event told the two sides apart on the pilot"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Given(EventRecord, word="Given"):
-    """Any callable `outputs -> bools`; a callable with a method `pooled` also counts coordinates.
+    """An event given by any callable `outputs -> bools`.
 
     Args:
-        event: the callable.
+        event: the callable. If it has a method `pooled`, this method also counts coordinates.
     """
 
     event: Any
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return the result of the callable, unchecked."""
+        """Return the result of the callable, without a check."""
         answers: npt.NDArray[np.bool_] = self.event(outputs)
         return answers
 
     @property
     def pooled(self) -> Any:
-        """The callable's own `(outputs)` -> hits of groups of coordinates, or None."""
+        """Method `pooled` of the callable: outputs -> one count per group, or None."""
         return attribute_of(EventRecord, self.event, "pooled")
 
 
 def event_of(event: Event | EventRecord) -> EventRecord:
     """Return an event in the form that an audit counts.
 
-    A subclass of an event of this package may decide differently, and so is treated as a function.
+    An event of this package is returned unchanged. Any other callable is wrapped in a `Given`, also
+    a user's subclass of an event of this package, because it may decide differently.
 
     Example:
         >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score

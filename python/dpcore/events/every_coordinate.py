@@ -1,4 +1,4 @@
-"""The event "every coordinate lies in its set", which also counts single coordinates."""
+"""The event "every coordinate of an output lies in its set", with counts of coordinates."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SHOWN_INTERVALS = 5
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intervals(Record, word="Intervals"):
-    """A set of real numbers that begins or ends at each of a few edges.
+    """A set of real numbers: a union of intervals, given by their increasing end points (edges).
 
-    Numbers ``y < edges[0]`` are inside if `below` is true. At each edge, inside and outside change;
-    an edge belongs to the interval above it. One edge makes a half-line. NaN is never inside;
-    infinities may be inside.
+    The edges divide the line into intervals, which are alternately inside and outside the set. The
+    interval ``y < edges[0]`` is inside if `below` is True. An edge belongs to the interval above
+    it. One edge makes a half-line. NaN is never inside. Infinities may be inside.
 
     Args:
-        edges: increasing numbers, in the units of the outputs, at least one.
-        below: True if numbers below the first edge are inside.
+        edges: increasing numbers in the units of the outputs, at least one number.
+        below: True if the numbers below the first edge are inside.
 
     Raises:
         TypeError: if the edges do not hold real numbers, or `below` is not a bool.
@@ -46,7 +46,7 @@ class Intervals(Record, word="Intervals"):
     below: bool
 
     def __post_init__(self) -> None:
-        """Freeze the edges and check them."""
+        """Check the edges, and make them read-only."""
         edges = vector("edges", self.edges)
         if (np.diff(edges) <= 0.0).any():
             raise invalid("edges", "increasing", edges)
@@ -55,7 +55,7 @@ class Intervals(Record, word="Intervals"):
         set_fields(self, edges=frozen_array(edges), below=bool(self.below))
 
     def __call__(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return for each number True if it is inside, in the shape of the numbers."""
+        """Return True for each number inside the set, in the shape of `values`."""
         first = float(self.edges[0])
         if self.edges.size == 1:
             return values < first if self.below else values >= first
@@ -84,27 +84,29 @@ def _format_span(low: str | None, high: str | None) -> str:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EveryCoordinate(EventRecord, word="EveryCoordinate"):
-    """The event "every coordinate of every group lies in its group's set".
+    """The event "every coordinate of every group lies in the set of its group".
 
-    Suppose that the coordinates of a mechanism are independent, and have the same law within a
-    group. The probability of the event is then the product ``prod_g p_g^m_g``. Here m_g is the
-    number of coordinates in group g, and p_g the probability that one of them lies in its set. To
-    estimate p_g, `pooled` counts on all coordinates of the group together, so every output gives
-    m_g draws.
+    The coordinates (entries) of an output are divided into groups, and each group has a set of real
+    numbers. Suppose that the coordinates of an output are independent, and that all coordinates of
+    a group have the same law. The probability of the event is then the product ``prod_g p_g^m_g``.
+    Here m_g is the number of coordinates in group g, and p_g is the probability that one coordinate
+    of group g lies in the set. To estimate p_g, the method `pooled` counts all coordinates of the
+    group together. Every output then gives m_g draws.
 
     Args:
-        groups: coordinates of each group, counted from 0 in C order; no coordinate twice.
-        sets: the set of each group, an `Intervals`.
+        groups: for each group, the indices of its coordinates, counted from 0 in C order. No
+            coordinate may occur twice.
+        sets: for each group, its set of real numbers, an `Intervals`.
         dim: number of coordinates of an output.
 
     Raises:
-        TypeError: if a field has the wrong type.
-        ValueError: if no group is given, a group is empty, a coordinate appears twice or is not
-            below `dim`, or the lengths differ.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `groups` is empty, a group is empty, a coordinate occurs twice or is not
+            below `dim`, or if the numbers of groups and sets differ.
 
     Source:
-        Dwork and Roth (2014), theorem 3.6: the loss of independent noise is the sum over the
-        coordinates.
+        Dwork and Roth (2014), theorem 3.6: the privacy loss of independent noise is the sum of the
+        losses of the coordinates.
 
     Example:
         >>> import numpy as np
@@ -119,7 +121,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     dim: int
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check the arguments."""
         dim = integer("dim", self.dim, 1)
         groups = tuple(
             tuple(integer("groups", column, 0, dim - 1) for column in group)
@@ -134,7 +136,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         set_fields(self, dim=dim, groups=groups, sets=sets)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Decide the joint event for every output.
+        """Return True for each output for which every coordinate lies in its set.
 
         Args:
             outputs: real numbers, shape `(size, ...)` with `dim` entries per output.
@@ -159,13 +161,13 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         return is_inside
 
     def pooled(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
-        """Count the numbers of each group that lie in its set, over all outputs and coordinates.
+        """Count, for each group, the coordinates of all outputs that lie in the set of the group.
 
         Args:
             outputs: real numbers, shape `(size, ...)` with `dim` entries per output.
 
         Returns:
-            A count for each group, from 0 to size times its multiplicity.
+            One count for each group, at most `size` times the number of its coordinates.
 
         Raises:
             TypeError: if the outputs are not real numbers.
@@ -183,7 +185,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     def _regular(
         self, outputs: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-        """Return the places of the rows that are vectors of `dim` numbers, and these rows."""
+        """Return the indices of the outputs that have `dim` real entries, and these outputs."""
         places, tables = [np.zeros(0, np.intp)], [np.zeros((0, self.dim))]
         for rows, table in group_rows(outputs)[0]:
             if table[0].size == self.dim:
@@ -200,14 +202,14 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     @property
     def assumption(self) -> str:
-        """The assumption that is printed with the verdict."""
+        """The assumption of the pooled counts, which is printed with the verdict of an audit."""
         return (
             "assumed, not tested: the coordinates are independent of each other, and those of one "
             f"group ({', '.join(map(str, self.multiplicities))} of {self.dim}) have one law"
         )
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         shares = ("" if size == self.dim else f"{size} of " for size in self.multiplicities)
         return "; ".join(
             f"{intervals} in each of {share}{self.dim} coordinates"
@@ -216,7 +218,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
 
 def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
-    """Convert outputs to a table of real numbers, shape `(size, dim)`."""
+    """Convert outputs to an array of real numbers of shape `(size, dim)`."""
     values = np.asarray(outputs)
     if values.dtype.kind not in "buif" or values.ndim == 0:
         raise mistyped("outputs", "an array of real numbers, a row for each output", outputs)
@@ -228,7 +230,7 @@ def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
 
 
 def _get_columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the columns of a group; a view if they are evenly spaced, which is the usual case."""
+    """Return the columns of a group, as a view if they are evenly spaced, else as a copy."""
     step = group[1] - group[0] if len(group) > 1 else 1
     spaced = range(group[0], group[-1] + (1 if step > 0 else -1), step or 1)
     if step > 0 and tuple(spaced) == group:

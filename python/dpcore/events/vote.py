@@ -1,4 +1,4 @@
-"""The majority vote of the reconstruction attack."""
+"""The event "a majority of the entries of an output looks like x'" (or like x)."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(event.EventRecord, word="Vote"):
-    """A majority vote over the entries of an output: does the output look like x' or like x?
+    """Event of a majority vote over the entries: does an output look like the input x' or like x?
 
-    Entry i votes for x' if its output is at the threshold or beyond it on the side of x' (``output
-    >= threshold`` if towards is +1, ``<=`` if it is -1). Otherwise, or if it is NaN, it votes for
-    x. Entries with towards 0 do not vote. The result is x' if more than half of the voting entries
-    vote for x'. A tie is a vote for x.
+    Entry i of an output votes for x' if ``output[i] >= threshold[i]`` and ``towards[i]`` is +1, or
+    if ``output[i] <= threshold[i]`` and ``towards[i]`` is -1. Otherwise, entry i votes for x, also
+    if it is NaN. Entries with ``towards[i]`` equal to 0 do not vote. The result is x' if more than
+    half of the voting entries vote for x'. If both inputs get the same number of votes, the result
+    is x.
 
     Args:
         threshold: threshold of every entry, in the units of the outputs, shape `(dim,)`.
-        towards: direction from x to x', entry by entry: +1, -1, or 0 if they are equal.
-        vote: the result that the event counts, "x_prime" or "x" (the complement).
+        towards: direction from x to x' for every entry: +1, -1, or 0 if the entries of x and x' are
+            equal.
+        vote: the result for which the event happens, "x_prime" or "x".
 
     Raises:
         TypeError: if an array does not hold real numbers, or `vote` is not a string.
-        ValueError: if the arrays do not have one equal dimension, a threshold is not finite,
-            towards has other values, no entry votes, or `vote` is neither "x_prime" nor "x".
+        ValueError: if the arrays are not one-dimensional of equal length, if a threshold is not
+            finite, if `towards` has other values or only zeros, or if `vote` is neither "x_prime"
+            nor "x".
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -57,7 +60,7 @@ class Vote(event.EventRecord, word="Vote"):
     vote: Side = "x_prime"
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check them."""
+        """Check the arrays, and make them read-only."""
         threshold = vector("threshold", self.threshold)
         towards = vector("towards", self.towards)
         if towards.shape != threshold.shape:
@@ -70,23 +73,23 @@ class Vote(event.EventRecord, word="Vote"):
 
     @classmethod
     def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:
-        """Make the vote with thresholds midway between the two inputs.
+        """Make the vote whose thresholds lie midway between the inputs x and x'.
 
-        The midpoint is computed as ``x/2 + x'/2``. This cannot overflow, and halving is exact
-        except for subnormal inputs. Therefore it is the correctly rounded midpoint (0.5 for 0 and
-        1).
+        The midpoint is computed as ``x/2 + x'/2``. This sum cannot overflow, and halving is exact
+        except for subnormal numbers. Therefore the result is the correctly rounded midpoint, such
+        as 0.5 for 0 and 1.
 
         Args:
-            pair: two one-dimensional arrays of finite numbers, equal shape.
-            vote: the result that the event counts, "x_prime" or "x".
+            pair: the inputs x and x', two one-dimensional arrays of finite numbers of equal length.
+            vote: the result for which the event happens, "x_prime" or "x".
 
         Returns:
             The event.
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the inputs do not have one equal dimension, are empty or not finite, or
-                are equal in every entry.
+            ValueError: if the inputs are not one-dimensional of equal length, are empty, are not
+                finite, or are equal in every entry.
         """
         pair = pair_of(pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
@@ -100,10 +103,11 @@ class Vote(event.EventRecord, word="Vote"):
         return cls(middle, towards, vote)
 
     def __call__(self, outputs: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Decide the event for every output.
+        """Return True for each output for which the event happens.
 
         Args:
-            outputs: outputs, shape `(size, dim)`; also `(size,)` if dim is 1.
+            outputs: outputs, shape `(size, dim)`. The shape `(size,)` is also allowed if `dim` is
+                1.
 
         Returns:
             One bool per output, shape `(size,)`.
@@ -122,7 +126,7 @@ class Vote(event.EventRecord, word="Vote"):
         return won if self.vote == "x_prime" else ~won
 
     def _of_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
-        """Evaluate the vote on rows; rows that are not vectors are not in the event."""
+        """Decide the event for outputs stored as objects; False for an output that is no vector."""
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)
@@ -142,15 +146,15 @@ class Vote(event.EventRecord, word="Vote"):
 
     @property
     def ballot(self) -> event.Ballot:
-        """The vote in the form that the core counts."""
+        """The vote in the form that the compiled code counts while it draws."""
         return event.Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:
-        """Return True if the thresholds lie midway between two inputs."""
+        """Return True if the thresholds lie midway between the two inputs of the pair."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
     def seen(self, outputs: npt.NDArray[Any] | event.Held, name: str) -> event.Seen:
-        """Count the vote in the core, which makes no bools, or on the device of the outputs."""
+        """Count the event by compiled code, without one bool per output, or on a device."""
         if isinstance(outputs, event.Held):
             return self._held(outputs, name)
         if outputs.dtype == object:
@@ -161,7 +165,7 @@ class Vote(event.EventRecord, word="Vote"):
         return event.Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-        """Return outputs as rows with one entry per threshold."""
+        """Check outputs, and return them as an array of shape `(size, dim)`."""
         if outputs.dtype.kind not in "buif":
             raise mistyped(name, "real numbers", outputs.dtype)
         self._check_shape(outputs.shape, name)
@@ -173,7 +177,7 @@ class Vote(event.EventRecord, word="Vote"):
             raise invalid(name, f"of shape (size, {dim})", shape)
 
     def _held(self, outputs: event.Held, name: str) -> event.Seen:
-        """Count on the device of the outputs; only the answers are copied."""
+        """Count the event on the device of the outputs; copy only one bool per output."""
         self._check_shape(outputs.shape, f"outputs of {name}")
         edges, signs, away = event.cache_per_device(self, outputs, self._edges)
         # An entry with a downward edge votes for x' unless it is beyond the edge. NaN is not beyond
@@ -187,7 +191,11 @@ class Vote(event.EventRecord, word="Vote"):
         return event.Seen((event.hits_of(answers),), nan, answers)
 
     def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:
-        """Return per entry its edge (NaN: no vote), its sign, and True if it votes downwards."""
+        """Return three tensors with one number per entry, for comparisons on a device.
+
+        They hold the threshold (NaN if the entry does not vote), the sign of the vote, and True if
+        values below the threshold vote for x'. The signs are None if no such entry exists.
+        """
         down = self.towards < 0
         edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)
         edges = event.at_least(np.where(self.towards == 0, np.nan, edges), name)
@@ -198,7 +206,7 @@ class Vote(event.EventRecord, word="Vote"):
         return like.new_tensor(edges.tolist()), signs, like.new_tensor(down.tolist()).bool()
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Describe the event in one line of text for a report."""
         side = "x'" if self.vote == "x_prime" else "x"
         return f"majority vote for {side} ({self.voting} of {self.threshold.size} entries vote)"
 
@@ -214,10 +222,10 @@ class Vote(event.EventRecord, word="Vote"):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Vote:
-        """Read the event that `to_dict` wrote.
+        """Make the event from the dict that `to_dict` returns.
 
         Args:
-            record: a mapping with the keys event, threshold, towards and vote.
+            record: mapping with the keys "event", "threshold", "towards" and "vote".
 
         Returns:
             The event.
