@@ -1,7 +1,7 @@
 """dpcore: measure how much privacy a mechanism really loses.
 
-It draws from differential-privacy mechanisms at hardware speed and attacks them. It returns a
-certified lower bound on epsilon with the evidence for it.
+dpcore draws outputs of a differential-privacy mechanism and attacks the mechanism with them. It
+returns a certified lower bound on epsilon, with the evidence for this bound.
 """
 
 from ._core import __version__ as __version__
@@ -20,7 +20,7 @@ WORD_PACKAGES.extend(
 
 
 def _read_homes() -> dict[str, str]:
-    """Return the module of every public name, as the stub file imports it."""
+    """Return the module that defines each public name, as read from the stub file."""
     with open(f"{__path__[0]}/__init__.pyi", encoding="ascii") as stub:
         lines = [line.split() for line in stub if line.startswith("from ")]
     return {name: home for _, home, _, name, *_ in lines}

@@ -450,35 +450,39 @@ class _TabulatedScore(Merged):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
-    """A weight for the pattern of an output plus weights for the bins of its columns.
+    """A score of an output: the weight of its pattern plus the weights of its columns' bins.
 
     ``score = pattern_weights[pattern] + sum over columns i of weights[group, i, bin of value i]``.
-    The columns depend on `transform`. They are the entries of an output; or its first entry and the
-    differences between neighbouring entries; or its entries in increasing order. Column i has the
-    edges ``edges[offsets[i]:offsets[i + 1]]``. Its bins are the intervals between these edges, and
-    each bin includes its lower edge. One more bin holds NaN. The pattern is the sum of the ``keys``
-    of an output's bins. A pattern that is not in ``patterns`` has weight 0 and uses the first group
-    of bin weights.
+    The argument `transform` determines the columns:
+
+    - "values": the entries of the output;
+    - "differences": the first entry, and the differences between neighbouring entries;
+    - "sorted": the entries in increasing order.
+
+    Column i has the edges ``edges[offsets[i]:offsets[i + 1]]``. The bins of a column are the
+    intervals between its edges, and each bin includes its lower edge. The last bin of a column
+    holds NaN. Each bin has a number in ``keys``, and the pattern of an output is the sum of the
+    numbers of its bins. A pattern that is not in ``patterns`` has weight 0, and its group is 0.
 
     Args:
         transform: "values", "differences" or "sorted".
         edges: sorted edges, column after column.
-        offsets: places where each column's edges begin, and where the last column's edges end.
-        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`; or
-            empty.
-        patterns: patterns, all different.
-        groups: the row of `weights` that each pattern uses.
+        offsets: index in `edges` at which each column's edges begin, followed by `len(edges)`.
+        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`. An
+            empty array means that the score has no patterns.
+        patterns: the patterns that have a weight or a group, all different.
+        groups: the group of each pattern: the row of `weights` that outputs with this pattern use.
         pattern_weights: weight of each pattern, in units of the log-likelihood ratio.
-        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`; if it has no rows,
-            only patterns count.
+        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`. If it has no rows,
+            the score is the weight of the pattern.
 
     Raises:
         TypeError: if an array holds numbers of the wrong type.
         ValueError: if lengths do not match, edges are not sorted, or weights are not finite.
 
     Source:
-        Neyman and Pearson (1933): for independent columns the log-likelihood ratio, the best
-        score, is such a sum.
+        Neyman and Pearson (1933): the log-likelihood ratio is the best score. For independent
+        columns it is a sum over the columns.
 
     Example:
         >>> import numpy as np
@@ -503,7 +507,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     scores."""
 
     def __post_init__(self) -> None:
-        """Freeze the arrays. The core checks that they match."""
+        """Make the arrays read-only, and check that they match each other."""
         choice("transform", self.transform, TRANSFORMS)
         arrays.freeze_arrays(self)
         self._check_lengths()
@@ -535,13 +539,15 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         cls, layout: Layout, keys: Words, patterns: Words, groups: Ints, pattern_weights: Floats,
         weights: Floats,
     ) -> AdditiveScore:  # fmt: skip
-        """Return the score of a fit, without patterns of weight 0.
+        """Return the score with the bins of a layout and with fitted weights.
+
+        Patterns of weight 0 that belong to group 0 are left out.
 
         Args:
             layout: columns and bins of the score.
             keys: number that every bin adds to the pattern, or an empty array.
             patterns: the patterns of the pilot, increasing.
-            groups: the row of bin weights that each pattern uses.
+            groups: for each pattern, the row of `weights` that outputs with this pattern use.
             pattern_weights: one weight for each pattern.
             weights: weights of every bin, shape `(groups, bins)`; no rows if bins have no weight.
         """
@@ -562,8 +568,8 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if outputs have a different number of entries, or hold whole numbers beyond
-                2**53.
+            ValueError: if the number of entries of an output differs from the number of columns,
+                or if an output contains a whole number beyond 2**53.
         """
         rows = read_numbers(outputs, self.offsets.size - 1)
         layout = self.transform, self.edges, self.offsets, self.keys
@@ -595,24 +601,32 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
-    """The log-likelihood ratio summed over binned features of numeric outputs.
+    """Attack with the log-likelihood ratio summed over binned features of numeric outputs.
 
-    Features are the entries of an output, its first differences and its order statistics. A further
-    feature is a joint pattern: which entries are NaN, infinite or at a frequent value, and the
-    values of columns with few values. The other values have bins for each pattern. The log ratios
-    come from histograms of the pilot. They are shrunk towards 0, and neighbouring bins with little
-    information are pooled. Several such scores are made. The coarsest has two bins per column,
-    shared by all columns with the same two inputs; the finest has separate bins for every pattern.
-    The draws that choose the threshold choose one of these scores. The event is the optimal test,
-    up to the width of the bins, for noise that is independent over entries or over increments. For
-    discrete outputs with few patterns it is always optimal.
+    The event is "the score of the output is above (or below) a threshold". The score is a sum of
+    weights: one weight for each feature of the output. The features are the entries of the output,
+    their first differences, or their order statistics. For each feature, the attack makes a
+    histogram of the pilot (the first draws, on which the event is chosen) on x and on x'. The
+    weight of a bin is the logarithm of the ratio of the two histograms. The attack shrinks the
+    weights towards 0, and it merges neighbouring bins that hold little information.
 
-    Outputs that differ only by float rounding count as one value. Edges lie in the gaps between
-    such clusters. NaN and infinities are treated like other values. The attack does not apply to
-    outputs that are not numbers, or that hold whole numbers beyond 2**53.
+    The pattern of an output can be one more feature. The pattern states which entries are NaN,
+    infinite, or equal to a frequent value, and at which value. For columns with few values, the
+    pattern contains the values themselves. The other values can have separate bins for each
+    pattern.
+
+    The attack makes several such scores. The coarsest score has two bins per column, which all
+    columns with the same two inputs share. The finest score has separate bins for every pattern.
+    The same draws choose one of these scores and its threshold. If the entries of the noise are
+    independent, or their increments are, the event is the optimal test up to the width of the bins.
+    For discrete outputs with few patterns, the event is always optimal.
+
+    Numbers that float rounding can make from the same real number count as one value. Edges of bins
+    lie between such groups of numbers. NaN and infinities are treated like other values. The attack
+    does not apply to outputs that are not numbers, or that contain whole numbers beyond 2**53.
 
     Args:
-        bins: largest number of quantile bins of a column; some more bins cover both tails.
+        bins: largest number of quantile bins of a column. A few more bins cover both tails.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -640,15 +654,16 @@ class Additive(ScoreAttack):
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that compete; empty if outputs are not numbers or nearly overflow.
+        """Return the scores that are fitted on pilot outputs (the first draws of an audit).
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            At least one score, if the attack applies.
+            At least one score if the attack applies. The tuple is empty if the outputs are not
+            numbers, contain whole numbers beyond 2**53, or exceed 1e300 in magnitude.
         """
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or not all(map(is_exact_in_float64, rows)):

@@ -501,19 +501,21 @@ class Attack(Protocol):
     """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
 
     Every attack of `dpcore.attacks` is such a function, and a user can write one. An attack gets
-    only pilot draws, which are not counted.
+    only the outputs of the pilot: the first draws, on which the event is chosen. The audit then
+    counts how often the event happens in further draws.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
-        """Choose the event to count, from pilot outputs.
+        """Choose the event that the audit counts, from pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            A function of outputs that returns one bool for each output.
+            The event: a function of outputs that returns one bool for each output, True if the
+            output is in the event.
         """
 
 
@@ -579,11 +581,13 @@ class AuditAttack(Shown):
 
 
 class ScoreAttack(AuditAttack):
-    """An attack that makes scores; its event is the best threshold on the best of them.
+    """Base class of attacks that make scores: functions from outputs to real numbers.
 
-    A subclass is a frozen dataclass with one method, `candidates`. If the attack is called like a
-    function, it splits the pilot into two halves: the first half fits the scores, and the second
-    half chooses the score and its threshold.
+    The event is "the score of the output is above (or below) a threshold", with the best of the
+    scores and its best threshold. A subclass is a frozen dataclass with one method, `candidates`,
+    which returns the scores. If the attack is called like a function, it splits the pilot outputs
+    into two halves. The first half fits the scores. The second half chooses one score and its
+    threshold.
     """
 
     __slots__ = ()
@@ -592,7 +596,7 @@ class ScoreAttack(AuditAttack):
     """True if the attack is also fitted on parts of outputs that are not real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit scores on pilot outputs; return an empty tuple if the attack does not apply."""
+        """Return scores that are fitted on pilot outputs; () if the attack does not apply."""
         raise NotImplementedError(f"{type(self).__name__} has no candidates")
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
@@ -601,14 +605,15 @@ class ScoreAttack(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            The event expected to certify the largest bound on ten times as many draws.
+            The event that is expected to certify the largest bound on epsilon if `10 * size`
+            further outputs are counted on each input.
 
         Raises:
-            ValueError: if the attack does not apply to such outputs, or a side has fewer than two
-                outputs.
+            ValueError: if the attack does not apply to such outputs, or if fewer than two outputs
+                are given on x or on x'.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
@@ -632,24 +637,31 @@ class ScoreAttack(AuditAttack):
         return pilot.fit_scores(self)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return joint scores of parts that have few values, shapes `(size, parts)`.
+        """Return scores that combine several parts of outputs, or ().
 
-        Often empty.
+        A part is one real number of an output, such as the length of a string. The columns have
+        shape `(size, parts)`, and each column has few values. Most attacks return ().
         """
         return ()
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose on the whole pilot an event that is too rare for half of it, or return None."""
+        """Choose a rare event on all pilot outputs together, or return None.
+
+        Half of the pilot outputs would contain too few outputs in such an event.
+        """
         return None
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit a score on the parts of a whole pilot. Most attacks return None."""
+        """Return a cross-fitted score with its values on x and on x', or None.
+
+        Each value comes from a fit that did not use this output. Most attacks return None.
+        """
         return None
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error for outputs without scores, unless the attack allows them."""
+        """Raise a ValueError if no score fits the outputs, unless the attack allows this."""
         raise not_applicable(self, outputs)
 
 

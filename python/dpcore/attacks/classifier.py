@@ -142,16 +142,21 @@ class LinearScore(Record, word="LinearScore"):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Discriminant(NumericAttack):
-    """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
+    """Attack with linear discriminants of the columns (the entries) of numeric outputs.
 
-    It finds shifts that no single column shows. For example, several columns have the same noise,
-    or one direction has no noise. The weights are ``(S + s v I)^-1 (m - m')``. Here S is the
-    covariance of both sides around their own means, v its mean variance, and m and m' are the
-    means. The shrinkages s go down to 1e-9. The attack uses the columns and also their differences.
-    One half of the training draws fits the directions, and the other half chooses the best two. If
-    the pilot has few rows compared with its number of columns, an additional score uses all columns
-    and rows (see `cross_score`). The attack does not apply to outputs that are not numbers, or in
-    which fewer than two columns vary.
+    The attack finds a difference of means that no single column shows clearly. Two examples:
+    several columns contain the same noise, or one direction of the output space has no noise.
+
+    A score is a weighted sum of at most 512 columns. Its weights are ``(S + s v I)^-1 (m - m')``.
+    Here m and m' are the means of the columns on x and on x'. S is the sum of the two covariance
+    matrices, v is the mean of the variances in S, and s is the shrinkage. The attack tries several
+    values of s, down to 1e-9, for the columns and also for the differences of neighbouring columns.
+    It takes the outputs of the pilot (the first draws of an audit). One half of them fits the
+    weights, and the other half chooses the best two scores.
+
+    If the pilot has few rows compared with the number of columns, the attack adds a score that uses
+    all columns and all rows. The attack does not apply to outputs that are not numbers. It also
+    does not apply if fewer than two columns vary.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -174,7 +179,7 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Make at most two scores."""
+        """Return the best linear discriminants, at most two."""
         if has_frequent_rows(rows, rows_prime):
             return []
         width = min(rows.shape[1], _MAX_DISCRIMINANT_COLUMNS)
@@ -196,10 +201,11 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit ``(m - m') / v`` to all columns, if the pilot has few rows per column.
+        """Fit one weighted sum of all columns, if the pilot has few rows per column.
 
-        v are the variances of the columns. The rows form four quarters, and each quarter is scored
-        with weights fitted on the other three.
+        The weight of a column is ``(m - m') / v``. Here m and m' are the means of the column on x
+        and on x', and v is its variance. The rows form four quarters. The score of a row is
+        computed with weights that were fitted on the three other quarters.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -538,22 +544,23 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(NumericAttack):
-    """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
+    """Attack with scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
-    Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
-    show. Features are the values, and flags for NaN, for infinities, and for atoms (values of
-    positive probability). Fitting takes seconds, and trees need a few microseconds per output.
-    Therefore use this attack only if simpler attacks find only a small loss. Equal pilots give
-    equal models, because the seed of the training is fixed.
+    Use this attack if the entries of an output depend on each other in a way that a sum over the
+    entries cannot show. The score is the classifier's log odds for x. The features are the values
+    of the entries, with flags for NaN, for infinities, and for atoms (values of positive
+    probability). The fit takes seconds, and a score with trees takes a few microseconds per output.
+    Therefore use this attack only if the default attack certifies a small epsilon. The seed of the
+    training is fixed: the same training outputs give the same model.
 
     Args:
-        model: "logistic" (regression on standardised features), "boosting" (histogram-based
-            trees) or "auto", which makes both scores.
-        rows: largest number of pilot outputs for the training, both sides together, at least 2.
+        model: "logistic" (logistic regression on standardised features), "boosting"
+            (histogram-based gradient boosting) or "auto" (a score from each of these two models).
+        rows: largest number of outputs for the training, on x and x' together, at least 2.
 
     Raises:
         TypeError: if `model` is not a string or `rows` is not an integer.
-        ValueError: if one of them is out of range.
+        ValueError: if `model` is not one of the three names, or `rows` is below 2.
 
     Source:
         Bichsel, Steffen, Bogunovic and Vechev (2021), DP-Sniper, section 4 (log odds as a score);
@@ -576,12 +583,12 @@ class Classifier(NumericAttack):
     rows: int = 200_000
 
     def __post_init__(self) -> None:
-        """Check the settings."""
+        """Check that `model` is one of the three names, and that `rows` is at least 2."""
         choice("model", self.model, _MODEL_NAMES)
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Fit the log odds of each model on pilot outputs.
+        """Fit each model on pilot outputs, and yield its log odds as a score.
 
         Raises:
             ImportError: if scikit-learn is not installed.

@@ -169,11 +169,13 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
-    """A vote of all entries: each votes for the input that is nearer to it; the majority decides.
+    """Attack by majority vote: each entry of an output votes for x or for x'.
 
-    The pilot draws choose only between two events: "the majority votes for x" and "the majority
-    votes for x'". The attack is very fast, but weak in high dimension: for a correct Laplace
-    mechanism with epsilon 1 it certifies 0.076 at 128 entries.
+    Entry i of the output votes for x if it is nearer to x_i than to x'_i, otherwise for x'. Entries
+    with x_i = x'_i do not vote. The event is "the majority votes for x" or "the majority votes for
+    x'". The pilot (the first draws of an audit) only chooses one of these two events. The attack is
+    very fast, but weak in high dimension: for a correct Laplace mechanism with epsilon 1 and 128
+    entries, it certifies the bound 0.076.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -188,26 +190,33 @@ class MajorityVote(AuditAttack):
     fewest_pilot: ClassVar[int] = 0
 
     def event(self, pair: Pair) -> Vote:
-        """Return the event "the vote is x'" for a pair.
+        """Return the event "the majority votes for x'" for a pair of inputs.
 
         Args:
-            pair: two vectors of finite numbers of equal shape.
+            pair: two vectors of finite numbers with the same shape.
 
         Returns:
             The event.
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the pair does not have that form, or the inputs are equal in every entry.
+            ValueError: if the inputs are not vectors of finite numbers with the same shape, or are
+                equal in every entry.
         """
         return Vote.between(pair)
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot draws per side that choose vote and direction, at most 1 per cent."""
+        """Return the default number of pilot draws on each input.
+
+        The number is at most 1 per cent of `trials`, the number of counted draws on each input.
+        """
         return min(power_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the vote that `choose` picks; without a pilot, vote and numerator are x'."""
+        """Return the event and the input in the numerator, as `choose` picks them.
+
+        Without pilot draws, the event is "the majority votes for x'", with x' in the numerator.
+        """
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:
             return Fitted(event, "x_prime", None, 0, np.empty(0))
@@ -221,14 +230,15 @@ class MajorityVote(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            The vote that `choose` picks from the pilot counts at its default confidence.
+            "The majority votes for x" or "the majority votes for x'". The function `choose` picks
+            the event from the pilot counts, at its default confidence.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
-            ValueError: if the shapes do not match or one side has no output.
+            ValueError: if the shapes do not match, or if no output is given on x or on x'.
         """
         event = self.event(pair)
         hits, hits_prime = event(outputs), event(outputs_prime)
@@ -238,27 +248,31 @@ class MajorityVote(AuditAttack):
 
 @suggest_arguments
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
-    """Choose the vote to count and the side of the numerator, from pilot counts.
+    """Choose the majority event and the input in the numerator, from pilot counts.
 
-    It takes the combination with the largest Clopper-Pearson limit on the pilot. If limits are
-    equal (in a small pilot all four may be 0), it takes the largest point estimate of the log
-    ratio. If these are equal too, it takes the vote x' with x' in the numerator. The pilot draws
-    must not be counted again: a choice made on the counted draws makes the bound too large.
+    The event is "the majority of the entries votes for x" or "... for x'". The bound on epsilon is
+    the logarithm of a ratio: the probability of the event on one input, divided by its probability
+    on the other input. The direction is the input in the numerator. This makes four combinations of
+    vote and direction. The function takes the combination with the largest Clopper-Pearson bound on
+    the pilot (the first draws of an audit). If these bounds are equal (in a small pilot all four
+    may be 0), it takes the largest point estimate of the log ratio. If the estimates are equal too,
+    it takes the vote for x' with x' in the numerator. Do not count the pilot draws again: a choice
+    on the counted draws would make the bound invalid.
 
     Args:
-        counts: pilot counts of the event "the vote is x'".
+        counts: pilot counts of the event "the majority votes for x'".
         confidence: confidence of the audit, strictly between 0 and 1.
         delta: delta of the claim, in [0, 1).
 
     Returns:
-        The pair (vote, direction), each "x_prime" or "x".
+        The tuple (vote, direction). Each is "x_prime" or "x".
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `confidence` or `delta` is not a number.
-        ValueError: if one of them is out of range.
+        ValueError: if `confidence` or `delta` is out of range.
 
     Source:
-        The rule that event and order are fixed on separate draws: Bichsel et al. (2021), section 5.
+        Bichsel et al. (2021), section 5: the event and the direction are chosen on separate draws.
 
     Example:
         >>> choose(Counts(100, 1000, 900, 1000))
@@ -293,24 +307,30 @@ def _log_ratio(counts: Counts) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coordinatewise(AuditAttack):
-    """One learned set per group of equal coordinates, if coordinates are *declared* independent.
+    """Attack for mechanisms whose output coordinates you *declare* to be independent.
 
     Coordinates with equal (x_i, x'_i) form a group. A coordinate with x_i = x'_i carries no
-    information and is left out. For each group the attack learns the set with the largest expected
-    bound. It is a half-line, or a union of intervals if its expected bound is clearly larger. The
-    event is "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
+    information, and the attack leaves it out. For each group the attack learns one set of numbers:
+    a half-line, or a union of intervals if its expected bound on epsilon is clearly larger. The
+    event is "every coordinate lies in the set of its group". Let group g have m_g coordinates. Let
+    p_g be the probability, on the input in the numerator, that one coordinate of group g lies in
+    the set of the group. Let q_g be this probability on the other input. Then
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
-    and p_g, q_g are counted on the m_g coordinates of every output together.
+    The audit estimates p_g and q_g from the m_g coordinates of all outputs together.
 
-    A user of this attack declares three things. The outputs' coordinates are independent of each
-    other given the input. Coordinate i depends only on x_i. The coordinates of one group have the
-    same law. If the pilot contradicts the declaration, an error is raised. If the pilot agrees with
-    the declaration, this is not a proof.
+    By using this attack, you declare three facts:
+
+    - given the input, the coordinates of an output are independent of each other;
+    - coordinate i of the output depends only on x_i;
+    - the coordinates of one group have the same distribution.
+
+    The attack raises a ValueError if the pilot (the first draws of an audit) contradicts the
+    declaration. A pilot that agrees with the declaration does not prove it.
 
     Source:
-        The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
+        Dwork and Roth (2014), theorem 3.6: the losses of independent coordinates add up.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -323,7 +343,11 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together; the event is too rare for pilot counts."""
+        """Choose the event and the input in the numerator from the pilot draws.
+
+        The expected bound is computed from counts of single coordinates, because whole outputs in
+        the event are too rare in the pilot.
+        """
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:
@@ -332,14 +356,18 @@ class Coordinatewise(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair on which they were drawn, two vectors of `dim` numbers.
+            pair: the two inputs x and x', two vectors of `dim` numbers.
 
         Returns:
-            The event that `choose` picks for ten times as many draws.
+            The event that is expected to certify the largest bound on epsilon if `10 * size`
+            further outputs are counted on each input.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
-            ValueError: as for `choose`.
+            ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
+                x', or if the inputs are equal in every entry. Also if the pilot contradicts the
+                declaration: coordinates are clearly dependent, or coordinates of one group clearly
+                have different distributions.
         """
         goal = Goal(10 * max(1, len(np.atleast_1d(outputs))))
         return self.choose(outputs, outputs_prime, pair, goal).event
@@ -347,22 +375,23 @@ class Coordinatewise(AuditAttack):
     def choose(
         self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair, goal: Goal
     ) -> Fitted:
-        """Choose event and direction from pilot outputs.
+        """Choose the event and the input in the numerator, from pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair on which they were drawn, two vectors of `dim` numbers.
-            goal: the aim of the counted draws.
+            pair: the two inputs x and x', two vectors of `dim` numbers.
+            goal: the number of draws that the audit will count, with its delta and confidence.
 
         Returns:
-            The event, the side for the numerator and the expected bound.
+            The event, the input in the numerator and the expected bound on epsilon.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
-            ValueError: if the shapes do not match, one side has fewer than two outputs, or the
-                inputs are equal in every entry. Also if the pilot's coordinates are clearly
-                dependent, or the coordinates of one group clearly have different laws.
+            ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
+                x', or if the inputs are equal in every entry. Also if the pilot contradicts the
+                declaration: coordinates are clearly dependent, or coordinates of one group clearly
+                have different distributions.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_coordinates(pair)

@@ -445,21 +445,26 @@ class Cells(Merged, word="Cells"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """Counts of each output on both sides; the outputs are ordered by the ratio of the counts.
+    """Attack that counts each distinct output, on x and on x', and compares the counts.
 
-    For discrete outputs with enough pilot draws this ratio is the likelihood ratio itself, and the
-    best threshold gives the best event. Outputs may be integers, bools, strings, any hashable
-    objects, rows of such values, or floats. Floats are merged before they are compared: values that
-    rounding may have made from the same number count as one value. Floats that never repeat are put
-    into bins by rank, in addition to the atoms, which are the repeated values. Therefore a cell can
-    also be a pattern of flags together with the bins of one or two values.
+    Each distinct output is a cell. The score of an output is the log ratio of the cell's counts on
+    x and on x', in the pilot (the first draws of an audit). The event is "the score is above (or
+    below) a threshold". For discrete outputs and a large pilot, the score is close to the
+    log-likelihood ratio, and therefore the best threshold gives the best event.
 
-    It applies if the pilot has on average 8 outputs per cell, or 64 if there are bins (16 cells are
-    always allowed). At most 65,536 cells are kept, the most frequent ones.
+    Outputs may be integers, bools, strings, other hashable objects, rows of such values, or floats.
+    Floats that rounding may have made from the same real number count as one value. If floats of a
+    column do not repeat, the attack divides them into quantile bins. Floats that repeat keep their
+    own cell. A cell can therefore combine several columns, such as two flags and the bin of a
+    float.
+
+    The attack applies if the pilot has on average at least 8 outputs per cell, or at least 64 if
+    the attack uses bins. It always applies to at most 16 cells. It keeps at most 65,536 cells, the
+    most frequent ones.
 
     Args:
-        bins: number of bins of equal share for values that do not repeat. From 4 bins on, each tail
-            gets two more. None tries 1, 2 and 4.
+        bins: number of quantile bins for the floats of a column that do not repeat. From 4 bins on,
+            each tail gets two additional bins. None means that the attack tries 1, 2 and 4 bins.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -481,20 +486,21 @@ class Histogram(ScoreAttack):
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of bins."""
+        """Check that `bins` is None or an integer of at least 1."""
         if self.bins is not None:
             object.__setattr__(self, "bins", integer("bins", self.bins, 1))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit tables of cells on pilot outputs.
+        """Return scores from counts of the pilot outputs in cells.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn (not used).
+            pair: the two inputs x and x' (not used).
 
         Returns:
-            Two scores for each way to make cells; empty if there are too many cells.
+            Two scores for each number of bins that the attack tries. The tuple is empty if there
+            are too many cells for the number of pilot outputs.
 
         Raises:
             TypeError: if outputs are objects that cannot be hashed.

@@ -240,23 +240,28 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FloatLattice(ScoreAttack):
-    """The search for lattices in the low-order bits of floating-point outputs.
+    """Attack on the low-order bits of floating-point outputs.
 
-    Entries with equal inputs form a group. For every group the pilot is tabulated by window and by
-    the exponent of the lowest set bit. Windows end at 0, at x_i, at x'_i, or a power of two away
-    from them. The first scores are the events "in this window and no multiple of 2^-e" with the
-    largest expected bounds. One more score is the log ratio of the whole table. Only a difference
-    of the *shares* of fine numbers within one window counts as evidence. Therefore the attack does
-    not detect the real-number law of a mechanism: its bound is a finding about the floating-point
-    implementation.
+    The sum of an input and floating-point noise is rounded. In some intervals of the output, every
+    sum on one input is a multiple of some 2^-e, but sums on the other input are not. An output that
+    is not a multiple of 2^-e then reveals the input.
 
-    Without evidence it returns a score that is always 0, so the bound on epsilon is 0. Snapped and
-    discrete mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that
-    are not floats have no such bits, and the attack does not apply. Float32 outputs, and float32
-    values stored as doubles, are treated in the same way, because the exponents belong to the
-    numbers. If there are more than 32 different groups of entries, all entries are tabulated as one
-    group. If the pair does not match the outputs, all entries form one group, and up to 32 entries
-    are also tabulated one by one.
+    Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
+    entries of the pilot (the first draws of an audit) in a table. The rows of the table are
+    intervals, here called windows. The columns are the exponents of the lowest set bit. A window
+    ends at 0, at x_i, at x'_i, or at a power of two away from one of these numbers. The first
+    scores are events "the entry is in this window and is not a multiple of 2^-e": those with the
+    largest expected bounds. One more score is the log ratio of the whole table. The attack compares
+    only the shares of the exponents within one window, and not the probabilities of the windows.
+    Therefore its bound is a finding about the floating-point implementation, and not about the
+    mechanism in exact arithmetic.
+
+    If the attack finds no such difference, it returns a score that is always 0, and the bound on
+    epsilon is 0. Examples are the snapping mechanism, discrete mechanisms, and mechanisms that
+    round the noise exactly. The attack does not apply to outputs that are not floats. It treats
+    float32 values stored as float64 like float32 outputs. If more than 32 groups exist, all entries
+    form one group. If the pair does not match the outputs, all entries form one group too, and the
+    attack also makes separate tables for at most 32 entries.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -272,16 +277,18 @@ class FloatLattice(ScoreAttack):
     """
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit cuts and tables on pilot outputs.
+        """Return scores of the low-order bits that are fitted on pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn; its entries are used if they match the outputs.
+            pair: the two inputs x and x'. The attack uses their entries if the number of entries
+                matches the outputs.
 
         Returns:
-            The scores, most promising first. Without evidence, one score that is always 0. Empty if
-            the outputs are not floats or have no entries.
+            The scores, with the largest expected bound first. If the low-order bits do not differ
+            between x and x', one score that is always 0. The tuple is empty if the outputs are not
+            floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:

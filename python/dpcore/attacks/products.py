@@ -369,30 +369,35 @@ def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Products(NumericAttack):
-    """Products of the signs, and of the centred values, of all pairs of at most 512 columns.
+    """Attack that compares how pairs of columns (entries of outputs) depend on each other.
 
-    The attack compares second moments between the sides. These are moments of the signs around each
-    column's median, and of the values minus the median divided by their spread. Pairs that differ
-    by 5 standard errors (6 among more than 64 columns) give the scores. The first is the product of
-    the most informative pair. The second is the log-likelihood ratio of normal laws with that
-    pair's moments; for a correlated pair it is mostly the squared difference of the two columns. If
-    several pairs are informative, weighted sums over all of them are added. If all outputs are
-    vectors of one length, such as unit vectors, a quadratic form of all columns is added.
+    The attack computes covariances on x and on x', for all pairs of at most 512 columns. It uses
+    two versions of each column: its sign around the median, and its value minus the median, divided
+    by its spread. A pair of columns is informative if the two covariances differ by at least 5
+    standard errors (6 if there are more than 64 columns). The informative pairs give these scores:
 
-    The attack also reduces at most 32 columns to a few values. These are the values of a column
-    with at most four values, the residues modulo 2 and 3 of whole numbers, and the signs around 0
-    and around the median. The pair and the three columns whose joint moments differ most get a
-    table of their cells. With 3 to 8 columns of floats, a box in three columns that one side leaves
-    empty is one more event.
+    - the product of the two columns of the most informative pair;
+    - for the same pair, the log-likelihood ratio of two normal distributions with its moments on x
+      and on x'. For a correlated pair, this is mostly the squared difference of the two columns;
+    - if several pairs are informative, weighted sums over all informative pairs;
+    - if all outputs are vectors of the same Euclidean length, such as unit vectors, a quadratic
+      form of all columns.
+
+    The attack also takes at most 32 columns that it reduces to a few values each. These values are
+    the column itself if it has at most four values, the residues modulo 2 and 3 of whole numbers,
+    and the signs around 0 and around the median. The pair and the triple of reduced columns whose
+    joint moments differ most between x and x' each get a table with one score for each combination
+    of values. If the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
+    columns that contains outputs on one input only.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
     each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
-    in which fewer than two columns vary. It also does not apply to outputs with few patterns,
-    because `Additive` then scores each pattern separately.
+    if fewer than two columns vary. It also does not apply if whole outputs repeat often: then the
+    attack `Additive` scores each distinct output separately.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Besag (1975), The Statistician 24,
-        for the sum over pairs in place of the whole.
+        for a sum over pairs of columns in place of the joint likelihood.
 
     Example:
         >>> import dpcore
@@ -414,7 +419,11 @@ class Products(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a box in three columns that is empty on one side, or None if there is none."""
+        """Choose the event "the output is in a box", or return None.
+
+        The box is a product of intervals in three columns. It contains pilot outputs on one of the
+        two inputs only.
+        """
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
@@ -423,13 +432,13 @@ class Products(NumericAttack):
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of a few columns together, even if whole rows are frequent."""
+        """Return scores that combine a few columns, even if whole rows repeat often."""
         frame = frame_of(columns, columns_prime)
         sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make at most seven scores; no scores if the joint laws of columns do not differ."""
+        """Yield at most seven scores; no scores if no pair of columns is informative."""
         if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
