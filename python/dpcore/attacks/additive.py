@@ -1,15 +1,18 @@
 """Additive scores: sums over binned features of an output, and the attack that fits them.
 
-The best features, bins and weights depend on the mechanism. Therefore several scores are fitted on
-the pilot. The simplest has a few bins that all columns share, for weak signals. The most detailed
-has separate bins for each pattern, for strong signals. The draws that choose the threshold also
-choose one of the scores.
+The best features, bins and weights depend on the mechanism. Therefore the attack fits several
+scores on the pilot (the first draws, on which the event is chosen). The simplest score has a few
+bins that all columns share; it suits weak signals. The most detailed score has separate bins for
+each pattern; it suits strong signals. The draws that choose the threshold also choose one of the
+scores.
 
-A pattern is the combination of the symbols of a row's columns. The key of a pattern is a sum: each
-bin of the row adds one number. Keys stay below 2**52, because every reader of JSON can hold such
-numbers. If the symbols fit as digits of one number, the key is that number; otherwise each bin adds
-random bits. With random bits, two patterns may have the same key. They then get one common score,
-which costs only power.
+Each bin of a column has a symbol: 0 for ordinary values, and another number for each atom (a
+frequent value), for infinities and for NaN. The pattern of a row is the list of the symbols of its
+columns. The key of a pattern is the sum of one number for each bin of the row. Keys stay below
+2**52, because every reader of JSON can hold such numbers. If the symbols fit as digits of one
+number, the key is this number. Otherwise each bin adds a random number. With random numbers, two
+patterns may have the same key and therefore the same score. The attack then loses some power, and
+the bound stays valid.
 """
 
 from __future__ import annotations
@@ -68,12 +71,12 @@ _TRANSFORM_NAMES: Final = {
 
 
 class Coding(NamedTuple):
-    """The weights of the bins, whose sum is the key of a pattern.
+    """The numbers that bins add to the key of a pattern.
 
     Args:
-        keys: number that every bin adds, shape `(bins,)`.
-        radices: value of each column's digit, shape `(columns,)`, or None if the digits of the key
-            do not stand for columns.
+        keys: number that each bin adds to the key, shape `(bins,)`.
+        radices: place value of each column's digit in the key, shape `(columns,)`. None if the key
+            has no digit for each column.
         sizes: number of different digits of each column.
     """
 
@@ -83,7 +86,11 @@ class Coding(NamedTuple):
 
 
 def code_by_column(layout: Layout) -> Coding:
-    """Code patterns so that the key states the symbol of each column."""
+    """Return a coding in which each column is a digit of the key, or adds a random number.
+
+    The digit of a column is the number of its symbol. Random numbers are used if the digits of all
+    columns need more than 52 bits.
+    """
     digits, sizes = _number_symbols(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
@@ -96,10 +103,10 @@ def code_by_column(layout: Layout) -> Coding:
 
 
 def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
-    """Code patterns by how often each symbol occurs in a class of columns, or None if too long.
+    """Return a coding in which the key states how often each symbol occurs in a class of columns.
 
-    The key loses the order of the columns in a class. If these columns are exchangeable, their
-    order carries no information.
+    The key does not contain the order of the columns in a class. If these columns are exchangeable,
+    their order carries no information. Return None if the key needs more than 52 bits.
     """
     digits, sizes = _number_symbols(layout)
     radix, adds = 1, np.zeros(digits.shape)
@@ -114,7 +121,11 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
 
 
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
-    """Assign numbers from 0 to the symbols of each column, as in `Layout.places`; count them."""
+    """Number the symbols of each column from 0.
+
+    Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
+    of different symbols of each column.
+    """
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = np.ones(len(digits), np.int64)
     firsts = layout.symbols[layout.places[:, 0]]
@@ -133,12 +144,12 @@ def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
 
 
 class Part(NamedTuple):
-    """Columns that depend on each other, but not on other columns.
+    """A set of columns that depend on each other, but not on other columns.
 
     Args:
-        columns: the dependent columns that have symbols. None stands for all columns of a pattern,
-            if its key holds no digits.
-        valued: True if ordinary values depend on these columns.
+        columns: those columns of the set that have more than one symbol. None means all columns of
+            the pattern.
+        valued: True if a column of the set has ordinary values (values that are not atoms).
     """
 
     columns: Ints | None
@@ -153,7 +164,7 @@ class Patterns(NamedTuple):
         keys: keys of the patterns, increasing.
         k: number of times that each pattern occurs on x.
         k_prime: number of times that each pattern occurs on x'.
-        parts: sets of columns that do not depend on each other.
+        parts: sets of columns. Columns of different sets do not depend on each other.
         sizes: number of outputs on x and on x'.
     """
 
@@ -166,7 +177,7 @@ class Patterns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
-        """Count the patterns of a pilot, and omit those that occur only once."""
+        """Count the patterns of the pilot outputs, without patterns that occur only once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
         total = counts.sum(axis=0, dtype=float)
@@ -180,11 +191,14 @@ class Patterns(NamedTuple):
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:
-        """Return the share of the pilot that has one of these patterns."""
+        """Return the share of the pilot outputs whose pattern is one of these patterns."""
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
-        """Return the weight of each pattern, the sum of the weights of its independent parts."""
+        """Return the weight of each pattern: the sum over the independent sets of columns.
+
+        The weight of a set of columns is the shrunken log ratio of the counts of its symbols.
+        """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
             which = self._number_restrictions(part.columns)
@@ -193,10 +207,10 @@ class Patterns(NamedTuple):
         return weights
 
     def groups(self) -> Ints:
-        """Return the row of bin weights that each pattern uses.
+        """Return the group of each pattern: the row of bin weights that its outputs use.
 
-        Patterns are grouped by the parts that influence ordinary values. Group 0 holds all rare
-        patterns.
+        Two patterns are in one group if they have the same symbols in the sets of columns with
+        ordinary values. All rare patterns are in group 0.
         """
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
@@ -211,7 +225,10 @@ class Patterns(NamedTuple):
         return numbers[which]
 
     def _number_restrictions(self, columns: Ints | None) -> Ints:
-        """Return a number for each pattern's symbols in some columns (None: in all columns)."""
+        """Number the patterns: equal numbers for equal symbols in the given columns.
+
+        None means all columns.
+        """
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
         radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]
@@ -220,7 +237,10 @@ class Patterns(NamedTuple):
 
 
 def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
-    """Find sets of columns, with any symbols, that do not depend on each other on either side."""
+    """Divide the columns with symbols into sets that do not depend on each other.
+
+    Two columns are in one set if they are dependent on x or on x'.
+    """
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
@@ -235,9 +255,10 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
 
 
 def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
-    """Return a letter for each bin, and the number of letters of each column.
+    """Return a small whole number (a letter) for each bin, and the number of letters per column.
 
-    A letter is a symbol, or a quarter of the bins of ordinary values.
+    The bins of ordinary values have four letters, one for each quarter of these bins. Each other
+    symbol has its own letter.
     """
     ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
@@ -254,11 +275,16 @@ def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
 
 
 def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
-    """Find pairs of dependent columns, by a chi-square test over frequent cells.
+    """Find pairs of dependent columns with a chi-square test on combinations of two letters.
+
+    The test uses the combinations with an expected count of at least 1.
 
     Args:
-        columns: letters, shape `(columns, size)`.
+        columns: letters (small whole numbers) of the columns, shape `(columns, size)`.
         sizes: number of letters of each column.
+
+    Returns:
+        Matrix of shape `(columns, columns)`; entry (i, j) with i > j is True for dependent columns.
     """
     linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
     total = max(1, columns.shape[1])
@@ -276,7 +302,10 @@ def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
 
 
 def _connected_components(linked: Flags) -> list[Ints]:
-    """Return the connected components of a graph, each as a list of increasing places."""
+    """Return the connected components of a graph, each as an increasing array of node numbers.
+
+    `linked` is the adjacency matrix of the graph.
+    """
     linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
     # Each node takes the smallest place that it can reach; neighbours pass these places on.
     firsts = np.arange(len(linked))
@@ -286,7 +315,7 @@ def _connected_components(linked: Flags) -> list[Ints]:
 
 
 def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
-    """Return the order of patterns in the core's table, and where each hash begins there."""
+    """Return the order of the patterns by their hash, and the place at which each hash begins."""
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
     order = np.argsort(hashes, kind="stable")
@@ -295,10 +324,10 @@ def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
 
 
 class Pilot:
-    """Rows of numbers of both sides, and the values that several fits share."""
+    """Pilot outputs on x and on x' as rows of numbers, with the values that several fits share."""
 
     def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
-        """Keep the rows, and take a sample of both sides."""
+        """Store the rows, and take a sample of the rows on x and on x'."""
         self.sides = rows, rows_prime
         self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
         most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
@@ -309,16 +338,19 @@ class Pilot:
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
     def layout(self, transform: str, classes: Ints) -> Layout:
-        """Return the layout of a transform with one set of bins per class; it is made only once."""
+        """Return the bins of the transformed columns; columns of one class share their bins.
+
+        A second call with the same arguments returns the same layout.
+        """
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
             self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
     def counts(self, layout: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
-        """Count every bin of every group.
+        """Count the outputs in each bin, separately for each group of patterns.
 
-        Return counts of x and of x', `(groups, columns, bins)`.
+        Return the counts on x and the counts on x', each of shape `(groups, columns, bins)`.
         """
         order, first = order_by_hash(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
@@ -335,12 +367,12 @@ class Pilot:
 
 
 def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[AdditiveScore]:
-    """Fit the scores that compete, on pilot outputs.
+    """Fit additive scores on pilot outputs, from which one score is chosen later.
 
     Args:
         rows: outputs on x, shape `(size, columns)`.
-        rows_prime: outputs on x'.
-        pair: the inputs; they only show which columns have the same two inputs.
+        rows_prime: outputs on x', shape `(size', columns)`.
+        pair: the two inputs. They only show which columns have the same two inputs.
         bins: number of quantile bins of a column.
 
     Yields:
@@ -357,7 +389,7 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
 
 
 def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
-    """Fit scores that treat columns as independent."""
+    """Yield scores without patterns: sums of the weights of the columns' bins."""
     classes = classes_of_columns(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
@@ -387,7 +419,7 @@ def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
 
 
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
-    """Fit scores of patterns, alone and with the values given the pattern."""
+    """Yield scores with patterns: without and with weights for the bins of ordinary values."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
     codings: list[Coding | None] = [code_by_column(layout)]
@@ -404,7 +436,12 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
 def _fit_given_patterns(
     pilot: Pilot, layout: Layout, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
-    """Fit the pattern alone, then with the values given the symbol, then given the pattern."""
+    """Yield up to three scores of the patterns, from the simplest to the most detailed.
+
+    The first score is the weight of the pattern. The second adds weights of ordinary values that
+    all patterns share. The third has separate weights of ordinary values for each group of
+    patterns.
+    """
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
@@ -422,14 +459,17 @@ def _fit_given_patterns(
 
 
 def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
-    """Compute the weights of bins given that a value is ordinary, shape `(classes, bins)`."""
+    """Compute log ratios of the bins' conditional shares, given that the value is ordinary.
+
+    The shape is `(classes, bins)`. An ordinary value is a value that is not an atom.
+    """
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
     return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
 
 
 def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
-    """Compute weights given the pattern: the usual weights plus significant differences."""
+    """Compute weights for each group of patterns: the common weights plus shrunken differences."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
@@ -442,7 +482,7 @@ def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
 
 
 class _TabulatedScore(Merged):
-    """A record with a table that is computed from its fields."""
+    """Base class of a record with a table that is computed from its fields."""
 
     __slots__ = ("_table",)
     _table: Any
@@ -580,7 +620,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         columns = self.offsets.size - 1
         summed = f"{columns} {_TRANSFORM_NAMES[self.transform]}" if columns > 1 else "the output"
         if not self.weights.any():
@@ -590,7 +630,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
 
     def _count_bins(self) -> int:
-        """Return the number of bins that the weights distinguish, for the column with the most."""
+        """Return the largest number of bins with different weights in one column."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)
         # The steps to NaN and to the next column are not edges.
@@ -650,7 +690,7 @@ class Additive(ScoreAttack):
     bins: int = 32
 
     def __post_init__(self) -> None:
-        """Check the number of bins."""
+        """Check that `bins` is an integer from 2 to 1024."""
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:

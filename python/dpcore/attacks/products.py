@@ -438,7 +438,7 @@ class Products(NumericAttack):
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Yield at most seven scores; no scores if no pair of columns is informative."""
+        """Yield at most seven scores; no scores if the joint moments do not differ."""
         if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
