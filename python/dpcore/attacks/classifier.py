@@ -1,7 +1,7 @@
-"""Fitted functions of an output: linear discriminants, and classifiers' log odds.
+"""Scores that are fitted functions of an output: linear discriminants, and log odds of classifiers.
 
-Log odds estimate the log-likelihood ratio. A discriminant is the direction in which the sides
-differ most, relative to their noise.
+Log odds estimate the log-likelihood ratio. A linear discriminant is the weighted sum of entries
+whose means on x and on x' differ most, relative to its standard deviation.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ _WEIGHT_DECIMALS: Final = 6
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearScore(Record, word="LinearScore"):
-    """A weighted sum of entries: ``sum_i weights[i] (y[entries[i]] - centres[i])``.
+    """A score of an output y: ``sum_i weights[i] (y[entries[i]] - centres[i])``.
 
-    NaN adds 0.
+    An entry that is NaN adds 0.
 
     Args:
         entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: centre of each entry in the units of the outputs, shape `(read,)`.
+        centres: number that is subtracted from each entry, shape `(read,)`.
         weights: weight of each entry, shape `(read,)`.
 
     Raises:
         TypeError: if an array does not hold real numbers.
-        ValueError: if the arrays are empty, differ in length or hold numbers that are not finite,
-            or if an entry is not a whole number of at least 0.
+        ValueError: if the arrays are empty, differ in length or contain numbers that are not
+            finite, or if `entries` contains numbers other than integers of at least 0.
 
     Source:
         Fisher (1936), Annals of Eugenics 7, the linear discriminant.
@@ -114,11 +114,14 @@ class LinearScore(Record, word="LinearScore"):
         return 30 + int(self.entries.size)
 
     def rounding(self, grains: tuple[Grain, ...]) -> Grain:
-        """Return the grain of the sum: the step by which rounding of the entries can move it."""
+        """Return the grain of the sum: the distance by which rounding of the entries can move it.
+
+        `grains` are the rounding tolerances of all entries.
+        """
         return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; NaN if infinite entries cancel."""
+        """Return the scores, shape `(size,)`; NaN if infinite terms of both signs are added."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
@@ -132,7 +135,7 @@ class LinearScore(Record, word="LinearScore"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report, with the three heaviest entries."""
+        """Return one line for a report, with the three entries of largest absolute weight."""
         order = np.argsort(-np.abs(self.weights), kind="stable")[:3]
         names = [f"entry {self.entries[i]}" for i in order]
         if self.entries.size <= 2:
@@ -204,8 +207,8 @@ class Discriminant(NumericAttack):
         """Fit one weighted sum of all columns, if the pilot has few rows per column.
 
         The weight of a column is ``(m - m') / v``. Here m and m' are the means of the column on x
-        and on x', and v is its variance. The rows form four quarters. The score of a row is
-        computed with weights that were fitted on the three other quarters.
+        and on x', and v is the sum of its variances on x and on x'. The rows form four quarters.
+        The score of a row is computed with weights that were fitted on the three other quarters.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -241,7 +244,11 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
 
 
 def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
-    """Return the varying columns with NaN replaced by the mean; at most 512, by mean difference."""
+    """Return the numbers of the columns that vary, and their values on x and on x'.
+
+    NaN and infinities are replaced by the mean of the column. If more than 512 columns vary, those
+    with the largest difference of means (in standard deviations) are kept.
+    """
     made = []
     for side in sides:
         values = np.array(side, dtype=np.float64)
@@ -261,13 +268,14 @@ def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
 
 
 class _PooledCovariance(NamedTuple):
-    """Means and covariances of the columns of both sides.
+    """Differences of means, and covariances, of the columns of outputs on x and on x'.
 
     Args:
-        scale: spread of every column, shape `(columns,)`.
-        shift: difference of the means of both sides, in units of the spread.
-        covariance: sum of the covariances of both sides, in the same units.
-        differences: True if shift and covariance belong to the differences of neighbouring columns.
+        scale: square root of the sum of each column's variances on x and on x', shape `(columns,)`.
+        shift: mean on x minus mean on x', for each column after division by its scale.
+        covariance: sum of the covariance matrices on x and on x', for the divided columns.
+        differences: True if `shift` and `covariance` belong to the differences of neighbouring
+            columns.
     """
 
     scale: Floats
@@ -277,7 +285,7 @@ class _PooledCovariance(NamedTuple):
 
     @classmethod
     def of(cls, sides: list[Floats], differences: bool) -> _PooledCovariance:
-        """Compute means and covariances of the columns of both sides."""
+        """Compute the fields from the outputs on x and on x', shape `(size, columns)` each."""
         shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         scale = np.sqrt(sum(side.var(axis=0) for side in sides))
         # For a column that is constant on each side, the shift serves as its spread.
@@ -291,7 +299,10 @@ class _PooledCovariance(NamedTuple):
         return cls(scale, means[0] - means[1], total, differences)
 
     def weights(self, shrinkage: float) -> Floats:
-        """Return the weights of one discriminant, with largest weight 1 in units of the spread."""
+        """Return the weights of the linear discriminant with a given shrinkage.
+
+        The largest weight is 1 if each column is measured in units of its scale.
+        """
         total = self.covariance.copy()
         mean_variance = max(float(np.trace(total)) / len(total), 1e-300)
         total[np.diag_indices_from(total)] += shrinkage * mean_variance
@@ -304,7 +315,7 @@ class _PooledCovariance(NamedTuple):
 
 
 def _mean_distance(sides: list[Floats], weights: Floats) -> float:
-    """Return the distance between the sides' means of a weighted sum, in standard deviations."""
+    """Return the distance of the means of a weighted sum on x and on x', in standard deviations."""
     values = [side @ weights for side in sides]
     spread = sum(float(column.var()) for column in values)
     apart = abs(float(values[0].mean()) - float(values[1].mean()))
@@ -313,19 +324,21 @@ def _mean_distance(sides: list[Floats], weights: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Features(Record, word="Features"):
-    """Outputs as features: the value of every entry, and flags for its atoms, NaN and infinities.
+    """A function from outputs to features of a classifier: values and flags of the entries.
 
-    A value at a flagged atom, or a value that is not finite, is replaced by the entry's `fill`.
-    Otherwise, a code such as -1000 for "below" would hide the differences between ordinary numbers.
-    All other values are merged on a grid of width `unit`. Therefore a tree cannot split numbers
-    that are equal as real numbers.
+    A flag is 1 if an entry is NaN, an infinity or an atom (a value of positive probability). The
+    value of a flagged entry, or of an entry that is not finite, is replaced by `fill`. Without this
+    replacement, a code such as -1000 for "below the range" would hide the differences between
+    ordinary numbers. Other values are rounded to a grid of width `unit`. Therefore a tree cannot
+    separate two numbers that differ only by rounding errors.
 
     Args:
         fill: replacement for flagged values, one for each entry.
-        unit: width of the grid, for each entry or for all; 0 for numbers that were never rounded.
+        unit: width of the grid, one for each entry or one for all entries. 0 means that values are
+            not rounded.
         entries: the entry to which each flag belongs.
-        lows: lower ends of the atoms' intervals; NaN for a flag of NaN.
-        highs: upper ends.
+        lows: lower end of the interval of each flag; NaN for a flag of NaN.
+        highs: upper end of the interval of each flag.
 
     Raises:
         ValueError: if the tables of the flags have different lengths.
@@ -370,7 +383,10 @@ class Features(Record, word="Features"):
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """Return a tensor on the device of the outputs, or None for another number of entries."""
+        """Return the features as a tensor on the device of the outputs.
+
+        Return None if the outputs have another number of entries.
+        """
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None
@@ -394,14 +410,16 @@ class Features(Record, word="Features"):
 
 
 def features_of(rows: Array, rows_prime: Array) -> Features:
-    """Make features for pilot outputs: find the atoms of each entry and their replacements.
+    """Find the atoms of each entry in pilot outputs, and return the function to features.
+
+    An atom is a value of positive probability.
 
     Args:
         rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
-        rows_prime: the same on x'.
+        rows_prime: pilot outputs on x' in the same form.
 
     Returns:
-        The features.
+        The function from outputs to values and flags.
     """
     sides = first_rows(rows), first_rows(rows_prime)
     grains = grains_of(*sides)
@@ -428,7 +446,11 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
 
 
 def _grid_width(values: Floats, grain: Grain) -> float:
-    """Return the width of a grid that loses little and has few numbers on its boundaries."""
+    """Return the width of the grid to which the values of an entry are rounded.
+
+    The grid is much coarser than the rounding errors and finer than the spread of the values. The
+    width is 0 if the values were never rounded.
+    """
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
@@ -438,11 +460,11 @@ def _grid_width(values: Floats, grain: Grain) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linear(Merged, word="Linear"):
-    """A weighted sum of features: the log odds of a logistic regression.
+    """A score: the log odds of a logistic regression, a weighted sum of features.
 
     Args:
-        features: outputs -> features.
-        weights: one weight for each feature, in the feature's own unit.
+        features: function from outputs to features.
+        weights: one weight for each feature; the features are not standardised.
         intercept: constant that is added to the sum.
 
     Raises:
@@ -482,7 +504,10 @@ class Linear(Merged, word="Linear"):
         return _score_chunks(outputs, self.features, sum_features)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Compute the log odds on the device of the outputs, or return None.
+
+        None means that the outputs have another number of entries.
+        """
         made = self.features.on_device(outputs)
         if made is None:
             return None
@@ -498,11 +523,12 @@ class Linear(Merged, word="Linear"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Boosted(Merged, word="Boosted"):
-    """The log odds of boosted trees on features.
+    """A score: the log odds of gradient-boosted trees on features.
 
     Args:
-        features: outputs -> features.
-        model: the fitted estimator, with a `decision_function`. JSON keeps only its name.
+        features: function from outputs to features.
+        model: the fitted estimator, with a method `decision_function`. If the score is saved as
+            JSON, only the name of the estimator is kept.
 
     Raises:
         TypeError: if `features` is not a `Features`.
@@ -515,7 +541,7 @@ class Boosted(Merged, word="Boosted"):
     model: Any
 
     def __post_init__(self) -> None:
-        """Check the features."""
+        """Check that `features` is a `Features`."""
         instance("features", self.features, Features)
 
     @property
@@ -606,7 +632,10 @@ class Classifier(NumericAttack):
 
 
 def _fit_logistic(features: Features, made: Floats, labels: Ints) -> Linear:
-    """Fit a regression on standardised features; return weights in the features' own units."""
+    """Fit a logistic regression on standardised features.
+
+    The returned score has weights for the features before standardisation.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -643,5 +672,8 @@ def _thread_pools() -> Any:
 
 
 def _limit_threads() -> Any:
-    """Limit trees to one thread: an audit has its own workers, and spinning threads slow it."""
+    """Return a context in which scikit-learn uses one thread.
+
+    An audit has its own workers, and additional threads slow them down.
+    """
     return _thread_pools().limit(limits=1, user_api="openmp")

@@ -1,11 +1,11 @@
-"""Attacks that decide entry by entry: the majority vote, and one learned set per coordinate.
+"""Attacks on each coordinate of an output: the majority vote, and one learned set per coordinate.
 
-The vote is the reconstruction attack, with thresholds midway between the inputs. The learned sets
-are for mechanisms that are declared to treat coordinates independently. For n independent
-coordinates with the same law, the loss is n times the loss of one coordinate, and every output
-holds n draws of that one coordinate. The counted draws do not prove independence. The user of this
-attack declares it, and the declaration is printed with the verdict. The pilot can only disprove
-independence; in that case the attack raises an error.
+In the majority vote, each coordinate votes for x or x', with a threshold midway between x_i and
+x'_i. The learned sets are for mechanisms with independent coordinates. For n independent
+coordinates with the same distribution, the privacy loss is n times the loss of one coordinate, and
+every output contains n draws of this coordinate. The counted draws do not prove independence.
+Therefore the user declares independence, and the report prints the declaration with the verdict.
+The pilot (the first draws) can only disprove independence; then the attack raises a ValueError.
 """
 
 from __future__ import annotations
@@ -52,20 +52,23 @@ _MAX_PILOT_ENTRIES: Final = 2**22
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Raise an error if the pilot's coordinates are dependent, or differ in law within a group.
+    """Raise a ValueError if coordinates are dependent, or differ in distribution within a group.
 
-    Three tests run on each side. The first uses rank correlations of all pairs of coordinates, of
-    their values and of their distances from the median. The second uses the sum of these
-    correlations and the sum of their squares; these sums show a weak dependence that is spread over
-    all pairs. The third compares each coordinate's distribution with the rest of its group. The
-    level 1e-6 is divided among all tests.
+    The function makes these tests on x and on x'. The total level is 1e-6.
+
+    - It tests the largest rank correlation of two coordinates. It uses the correlations of their
+      values, and those of their distances from the median.
+    - It tests the sum of these correlations and the sum of their squares. These sums show a weak
+      dependence of many pairs.
+    - It compares the distribution of each coordinate with that of the other coordinates of its
+      group.
 
     Args:
-        sides: name of each side with its outputs, shape `(size, dim)`.
-        groups: coordinates that should have the same law.
+        sides: name of each input with the outputs on this input, shape `(size, dim)`.
+        groups: groups of coordinates that should have the same distribution.
 
     Raises:
-        ValueError: if a test rejects; the message names the coordinates and the statistic.
+        ValueError: if a test rejects. The message names the coordinates and the statistic.
 
     Source:
         Spearman (1904) for rank correlations, whose variance under independence is 1/(size - 1)
@@ -86,7 +89,10 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
 
 
 def _make_finite(outputs: Array) -> Floats:
-    """Return the outputs as doubles; infinities and NaN become values beyond all others."""
+    """Convert outputs to finite float64 numbers of the same order.
+
+    Infinities and NaN become numbers beyond all finite values.
+    """
     values = outputs.astype(np.float64)
     is_finite = np.isfinite(values)
     if is_finite.all():
@@ -99,7 +105,10 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _middle_ranks(values: Floats) -> Floats:
-    """Compute centred mid-ranks of columns, with norm 1; 0 for a nearly constant column."""
+    """Compute the mid-ranks of each column, centred and with norm 1.
+
+    The ranks of a nearly constant column are set to 0.
+    """
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
@@ -143,7 +152,7 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
 
 
 def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
-    """Compare each coordinate's distribution with the distribution of the rest of its group."""
+    """Raise a ValueError if a coordinate differs in distribution from the others of its group."""
     if len(group) < 2:
         return
     part = values[:, list(group)]
@@ -412,13 +421,14 @@ class Coordinatewise(AuditAttack):
 
 
 class Options(NamedTuple):
-    """Sets among which the set of a group is chosen.
+    """The sets of numbers that are tried for the coordinates of one group.
 
     Args:
-        log_p: logarithm of a pessimistic lower limit for each set's probability on the numerator's
-            side.
-        log_q: logarithm of a pessimistic upper limit on the other side.
-        make: function that returns the set with a given index.
+        log_p: for each set, the logarithm of a pessimistic lower limit of its probability on the
+            input in the numerator.
+        log_q: for each set, the logarithm of a pessimistic upper limit of its probability on the
+            other input.
+        make: function from the index of a set to the set.
     """
 
     log_p: Floats
@@ -427,7 +437,10 @@ class Options(NamedTuple):
 
 
 def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
-    """Return groups of coordinates with equal inputs, if x and x' differ; and the dimension."""
+    """Return the groups of coordinates with equal (x_i, x'_i), and the number of coordinates.
+
+    Coordinates with x_i = x'_i are left out of the groups.
+    """
     pair = instance("pair", pair, Pair)
     ends = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if ends[0].shape != ends[1].shape:
@@ -438,10 +451,10 @@ def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
 
 
 def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
-    """Make the sets to try for one group: half-lines, then unions of the most informative bins.
+    """Make the sets that are tried for one group: half-lines, and unions of informative bins.
 
-    The first half of the pilot gives the thresholds and the order of the bins, and the second half
-    gives the probabilities.
+    The thresholds and the order of the bins come from the first half of the pilot. The limits of
+    the probabilities come from the second half.
     """
     most = max(2, _MAX_PILOT_ENTRIES // len(group))
     ordered = sides if way == "x" else sides[::-1]
@@ -475,7 +488,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
 
 
 def _difference_in_errors(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
-    """Return by how many standard errors each set is more frequent on the numerator's side."""
+    """Return, in standard errors, how much more frequent each set is on the numerator's input."""
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
     return np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
@@ -487,7 +500,10 @@ def _count_in_bins(values: Floats, edges: Floats) -> Floats:
 
 
 def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
-    """Count hits of every set: below each point, at or above it, and in the first bins."""
+    """Count the values in each set: below each point, at or above each point, in unions of bins.
+
+    Union number i consists of the first i + 1 bins of `order`.
+    """
     below = np.searchsorted(values, points).astype(np.float64)
     unions = np.cumsum(_count_in_bins(values, edges)[order])[:-1]
     return np.concatenate([below, values.size - below, unions])
@@ -496,9 +512,10 @@ def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) ->
 def _combine_options(
     options: Sequence[Options], groups: Sequence[tuple[int, ...]], dim: int, goal: Goal
 ) -> tuple[EveryCoordinate, float]:
-    """Return the event made of the best sets of all groups, and its expected bound.
+    """Choose the set of each group; return the event and its expected bound on epsilon.
 
-    If delta is 0, the best set of each group does not depend on the other groups.
+    If delta is 0, the best set of one group does not depend on the other groups. Otherwise the sets
+    are improved one after the other.
     """
     weights = [float(len(group)) for group in groups]
     # -1 stands for the set of all numbers: the group is left out.
@@ -534,7 +551,7 @@ def _sum_logarithms(
 
 
 def _log_margin(log_p: Floats, delta: float) -> Floats:
-    """Return ln(e^log_p - delta), or minus infinity if no mass remains."""
+    """Return ln(e^log_p - delta), or minus infinity if delta is at least e^log_p."""
     if delta == 0.0:
         return log_p
     left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))
