@@ -94,7 +94,7 @@ class DiffPrivLib(Adapter):
 
     @property
     def norm(self) -> str | None:
-        """"l1" if the mechanism's input is one number, or None for other inputs."""
+        """The norm "l1" if the mechanism's input is one number, or None for other inputs."""
         return "l1" if self._is(_NUMERIC_FAMILIES) else None
 
     @property

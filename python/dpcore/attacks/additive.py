@@ -121,7 +121,7 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
 
 
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
-    """Number the symbols of each column from 0.
+    """Assign numbers from 0 to the symbols of each column.
 
     Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
     of different symbols of each column.
@@ -225,7 +225,7 @@ class Patterns(NamedTuple):
         return numbers[which]
 
     def _number_restrictions(self, columns: Ints | None) -> Ints:
-        """Number the patterns: equal numbers for equal symbols in the given columns.
+        """Assign a number to each pattern: equal numbers for equal symbols in the given columns.
 
         None means all columns.
         """
