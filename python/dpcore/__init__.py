@@ -33,7 +33,7 @@ __all__ = sorted(_HOMES.keys() - {"torch"})  # `import *` needs no torch.
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first used: a process imports only what it needs."""
+    """Import the module of a public name when this name is first used."""
     if name not in _HOMES:
         meant = ""
         if not name.startswith("_"):
@@ -51,5 +51,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, which are loaded when they are first used."""
+    """List the public names of dpcore."""
     return sorted(_HOMES)

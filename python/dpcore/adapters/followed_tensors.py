@@ -290,7 +290,7 @@ class TensorFollower:
         return function(*args, **named)
 
     def _accept_arrays(self, values: Any) -> Any:
-        """Convert traced numpy arrays among the arguments to tensors."""
+        """Replace arrays of traced numbers among the arguments by tensors."""
         if isinstance(values, dict):
             return {key: self._accept_arrays(value) for key, value in values.items()}
         if type(values) in (tuple, list):
@@ -298,7 +298,7 @@ class TensorFollower:
         return self.make_tensor(values, None, None) if _is_traced(values) else values
 
     def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
-        """Convert a traced array to a tensor."""
+        """Convert an array of traced numbers to a tensor with the same traced numbers."""
         value = np.array(form.value if _is_traced(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
         self.set_form(tensor, form)
@@ -566,7 +566,7 @@ def _make_mode(follower: TensorFollower) -> Any:
     from torch.overrides import TorchFunctionMode
 
     class FollowingMode(TorchFunctionMode):  # type: ignore[misc]
-        """Function mode that traces noise."""
+        """Function mode of torch that traces the noise in tensors."""
 
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -601,7 +601,7 @@ def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
 def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
     """Return a context in which torch noise is traced.
 
-    The context does nothing if torch is not imported.
+    The context has no effect if torch is not imported.
     """
     if imported_module("torch") is None:
         return nullcontext()

@@ -55,7 +55,7 @@ class OpenDP(Adapter):
     OpenDP gets its random numbers from the operating system and cannot be seeded. Therefore a
     second audit with the same seed gets other outputs.
 
-    The adapter converts `x` for the input domain of the measurement:
+    The adapter converts the input `x` to the type that the measurement's input domain requires:
 
     - an array becomes a list if the domain consists of vectors;
     - an array of one number becomes a plain number if the domain consists of scalars;

@@ -276,8 +276,8 @@ class SQLQuery(ObjectCalls):
     Args:
         make_reader: function that takes a table x and returns a private reader of this table.
         query: text of the query, in SQL.
-        example: a table on which the reader computes the privacy cost of the query. This cost is
-            `stated`. If `example` is None, `stated` is None.
+        example: a table on which the reader computes the privacy cost of the query. The
+            attribute `stated` is this cost, or None if `example` is None.
 
     Example:
         `query.stated` is the (epsilon, delta) that the reader's `get_privacy_cost` returns::

@@ -71,7 +71,7 @@ class Adapter(Shown):
 
     @property
     def name(self) -> str:
-        """Name of the mechanism in reports."""
+        """The name of the mechanism in reports."""
         return repr(self)
 
 
@@ -143,7 +143,7 @@ class ScipyNoise(Adapter):
         return f"ScipyNoise({name})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw outputs on `x`.
+        """Draw `size` outputs on `x`.
 
         Args:
             x: real numbers, any shape.

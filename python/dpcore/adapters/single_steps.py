@@ -120,8 +120,9 @@ def find_stated_loss(
 ) -> float:
     """Compute the privacy loss of a diffprivlib mechanism at a distance, from its stated epsilon.
 
-    If the loss of the mechanism is not known to be proportional to the distance, the result is
-    epsilon times the ratio of distance and sensitivity, rounded up to an integer.
+    The number of units is the distance divided by the sensitivity. The loss is epsilon times this
+    number. The number is first rounded up to an integer, except for mechanisms whose loss is
+    proportional to the distance, such as `Laplace`.
     """
     if not distance:
         return 0.0

@@ -411,7 +411,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
 
 
 def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
-    """Sum counts over the columns of each class."""
+    """Return the counts of bins, summed over the columns of each class."""
     sums = np.zeros((int(kinds.max()) + 1, *counts.shape[1:]))
     # Counts are whole numbers, and therefore their sums are exact in any order.
     np.add.at(sums, kinds, counts)
@@ -655,18 +655,19 @@ class Additive(ScoreAttack):
     pattern contains the values themselves. The other values can have separate bins for each
     pattern.
 
-    The attack makes several such scores. The coarsest score has two bins per column, which all
-    columns with the same two inputs share. The finest score has separate bins for every pattern.
-    The same draws choose one of these scores and its threshold. If the entries of the noise are
+    The attack makes several scores of this form. The coarsest score has two bins per column, which
+    all columns with the same two inputs share. The finest score has separate bins for every
+    pattern. The attack chooses one of these scores and its threshold on other pilot draws than
+    those of the histograms. If the entries of the noise are
     independent, or their increments are, the event is the optimal test up to the width of the bins.
     For discrete outputs with few patterns, the event is always optimal.
 
-    Numbers that float rounding can make from the same real number count as one value. Edges of bins
-    lie between such groups of numbers. NaN and infinities are treated like other values. The attack
-    does not apply to outputs that are not numbers, or that contain whole numbers beyond 2**53.
+    Two floats count as one value if they can be the same real number with different rounding
+    errors. NaN and infinities are treated like other values. The attack does not apply to outputs
+    that are not numbers, or that contain whole numbers beyond 2**53.
 
     Args:
-        bins: largest number of quantile bins of a column. A few more bins cover both tails.
+        bins: largest number of quantile bins of a column. A few more bins cover the two tails.
 
     Raises:
         TypeError: if `bins` is not an integer.

@@ -162,8 +162,8 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
 def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
     """Return the outputs on x and on x' as rows of numbers, or None.
 
-    The result is None if outputs are not numbers, if the outputs on x and on x' have different
-    numbers of entries, or if there are no outputs or no entries.
+    The result is None in these cases: outputs are not numbers, outputs on x and on x' have
+    different numbers of entries, or one of the arrays is empty.
     """
     rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:

@@ -1,4 +1,4 @@
-"""The default attack: it tries every attack that applies and takes the best score."""
+"""The default attack: it combines all attacks that apply and takes the best score."""
 
 from __future__ import annotations
 

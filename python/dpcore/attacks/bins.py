@@ -33,7 +33,7 @@ _CONVERTED_NUMBERS: Final = 2**20
 
 
 def sorted_values(values: Floats) -> Floats:
-    """Sort values and remove NaN."""
+    """Return the values sorted, without NaN."""
     ordered = np.sort(values)
     # NaN comes last.
     return ordered[: ordered.size - int(np.count_nonzero(np.isnan(ordered)))]
@@ -111,7 +111,7 @@ class Marks(NamedTuple):
 
 
 def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
-    """Return thresholds of a score that are worth testing, dense in both tails.
+    """Return thresholds of a score for events to test; they are dense in the two tails.
 
     Thresholds lie between two values that differ by more than rounding can explain. If many values
     are closer to each other, the result also contains thresholds between such values, with a

@@ -665,13 +665,13 @@ class OfParts(Record, word="OfParts"):
         return own + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of the field `score`, or raise an AttributeError."""
         if name.startswith("_") or name in ("parts", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores of outputs of any kind, shape `(size,)`."""
+        """Return the scores of outputs of any type, shape `(size,)`."""
         return scores_of(self.score, self.parts(np.asarray(outputs)))
 
     @property

@@ -100,7 +100,7 @@ class LinearScore(Record, word="LinearScore"):
     weights: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only, and check that their shapes match."""
         arrays.freeze_arrays(self, "entries", "centres", "weights")
         for name, values in (("centres", self.centres), ("weights", self.weights)):
             if not np.isfinite(values).all():
@@ -351,7 +351,7 @@ class Features(Record, word="Features"):
     highs: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the tables read-only, and check that their lengths match."""
         object.__setattr__(self, "unit", np.broadcast_to(self.unit, np.shape(self.fill)))
         arrays.freeze_arrays(self, "entries", "lows", "highs")
 
@@ -361,7 +361,7 @@ class Features(Record, word="Features"):
         return int(self.fill.size + self.entries.size)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the features, finite, shape `(size, width)`: values first, then flags."""
+        """Return the features of outputs, shape `(size, width)`: finite values, then flags."""
         dim = self.fill.size
         rows = read_numbers(outputs, dim)
         made = np.empty((len(rows), self.width), order="F")
@@ -480,7 +480,7 @@ class Linear(Merged, word="Linear"):
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        """Freeze the weights and check that they match."""
+        """Make the weights read-only, and check that each feature has one weight."""
         width = instance("features", self.features, Features).width
         arrays.freeze_arrays(self)
         if self.weights.shape != (width,):
@@ -488,11 +488,11 @@ class Linear(Merged, word="Linear"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine; an estimate, not a measurement."""
+        """Estimated nanoseconds per output on a usual machine."""
         return 10 + 8 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the log odds, shape `(size,)`, between -50 and 50."""
+        """Return the log odds of outputs, between -50 and 50, shape `(size,)`."""
 
         def sum_features(made: Floats) -> Floats:
             # Add column by column: the bits then do not depend on the library of linear algebra.
@@ -517,7 +517,7 @@ class Linear(Merged, word="Linear"):
         return Rough(total, rounding_slack(self.features.width + 1, size))
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log odds of a logistic regression on {self.features.width} features"
 
 
@@ -546,16 +546,16 @@ class Boosted(Merged, word="Boosted"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine; an estimate, not a measurement."""
+        """Estimated nanoseconds per output on a usual machine."""
         return 25 * int(getattr(self.model, "n_iter_", _BOOSTING_ROUNDS)) + 20 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the log odds, shape `(size,)`, between -50 and 50."""
+        """Return the log odds of outputs, between -50 and 50, shape `(size,)`."""
         with _limit_threads():
             return _score_chunks(outputs, self.features, self.model.decision_function)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log odds of boosted trees on {self.features.width} features"
 
 

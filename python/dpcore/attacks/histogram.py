@@ -330,7 +330,7 @@ class Outcomes(Merged, word="Outcomes"):
     cost = 2000
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the tables read-only, and check that their lengths match."""
         grid = real("unit", self.unit, low=0.0), real("middle", self.middle, low=0.0)
         keys = tuple(_make_key(key, grid) for key in self.keys)
         set_fields(self, keys=keys, unit=grid[0], middle=grid[1])
@@ -339,13 +339,13 @@ class Outcomes(Merged, word="Outcomes"):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the scores of outputs, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
         keys = keys_of(outputs, (self.unit, self.middle))
         return np.array([table.get(key, 0.0) for key in keys], np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log ratio of the outcome (one of {len(self.keys)})"
 
 
@@ -438,7 +438,7 @@ class Cells(Merged, word="Cells"):
     cost = 200
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the tables read-only, and check that their lengths match."""
         instance("letters", self.letters, Letters)
         set_fields(self, stops=tuple(map(int, self.stops)), ends=tuple(map(int, self.ends)))
         arrays.freeze_arrays(self)
@@ -451,7 +451,7 @@ class Cells(Merged, word="Cells"):
             raise invalid("values", "one for each cell of the last ladder", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the scores of outputs, shape `(size,)`."""
         outputs, strange = self.letters.convert(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
@@ -466,7 +466,7 @@ class Cells(Merged, word="Cells"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 

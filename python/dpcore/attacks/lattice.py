@@ -115,7 +115,7 @@ class FinerThan(Merged, word="FinerThan"):
         set_fields(self, exponent=exponent, low=low, high=high, columns=columns)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Score every output.
+        """Return the score of each output.
 
         Args:
             outputs: floats of any width, shape `(size, ...)`.
@@ -132,7 +132,7 @@ class FinerThan(Merged, word="FinerThan"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         which = {"every": "each", "some": "some"}[self.quantifier]
         several = f"{which} of {len(self.columns)} entries"
         name = f"entry {self.columns[0]}" if len(self.columns) == 1 else several
@@ -189,7 +189,7 @@ class LowBits(Merged, word="LowBits"):
             raise invalid("table", f"of shape {shape}", self.table.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Score every output.
+        """Return the score of each output.
 
         Args:
             outputs: floats of any width, shape `(size, ...)`.
@@ -211,7 +211,7 @@ class LowBits(Merged, word="LowBits"):
         return total
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         size = len(self.columns)
         listed = ", ".join(map(str, self.columns[:4])) + (f", ... ({size})" if size > 4 else "")
         return f"log ratio of the lowest set bits of {'entry' if size == 1 else 'entries'} {listed}"
@@ -249,9 +249,9 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
 class FloatLattice(ScoreAttack):
     """Attack on the low-order bits of floating-point outputs.
 
-    The sum of an input and floating-point noise is rounded. In some intervals of the output, every
-    sum on one input is a multiple of some 2^-e, but sums on the other input are not. An output that
-    is not a multiple of 2^-e then reveals the input.
+    Floating-point code rounds the sum of the input and the noise. In some intervals, all outputs on
+    one input are multiples of 2^-e for some e, but some outputs on the other input are not. An
+    output that is not a multiple of 2^-e then reveals the input.
 
     Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
     entries of the pilot (the first draws of an audit) in a table. The rows of the table are
@@ -456,8 +456,8 @@ def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) ->
 
     A cut is an event "in this interval and not a multiple of 2^-e". Let w be the number of stored
     bits of the significand. Let b be the input on which the outputs are multiples, and a the other
-    input. Noise of magnitude above 2^j is a multiple of 2^(j - w). Its sum with b remains such a
-    multiple if the magnitude of the sum is below 2^j. An output within 2^j of a can come from a
+    input. Noise of magnitude above 2^j is a multiple of 2^(j - w). The sum of b and this noise is
+    also such a multiple if its magnitude is below 2^j. An output within 2^j of a can come from a
     with noise below 2^j, and this noise can have finer bits.
     """
     is_expected = np.zeros((first.size, table.exponents.size), dtype=np.bool_)

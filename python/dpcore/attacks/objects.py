@@ -122,7 +122,7 @@ class Strings:
         return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
 
     def frequent(self) -> list[int]:
-        """Return the codes of all letters, the most frequent first."""
+        """Return the codes of all letters that occur, the most frequent first."""
         used = np.arange(self.heads.shape[1]) < self.lengths[:, np.newaxis]
         codes, counts = np.unique(self.heads[used], return_counts=True)
         return [int(code) for code in codes[np.argsort(-counts, kind="stable")]]
@@ -253,7 +253,7 @@ class Bunch:
     """The objects that many outputs hold at one place.
 
     Args:
-        items: one object per output, or `ABSENT` if the output has none.
+        items: one object per output. The item is `ABSENT` if the output has no object at the place.
     """
 
     def __init__(self, items: list[Any]) -> None:
@@ -437,7 +437,7 @@ _NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def view_item(item: Any, kind: str) -> Any:
-    """Return one item in another form, or `ABSENT` if it has no such form."""
+    """Return an item in another form (such as parsed JSON), or `ABSENT` without this form."""
     if kind == "words":
         return item.split()
     if kind == "numbers":

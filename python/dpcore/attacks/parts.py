@@ -468,7 +468,7 @@ class Parts(Record, word="Parts"):
 
 
 class JointParts:
-    """A collection of parts with few values, two or three of which are then compared together.
+    """A collection of parts with few values, for scores that combine two or three parts.
 
     These parts are numbers, flags for the presence of an object, and codes of a few strings that
     occur at one place.
@@ -533,7 +533,7 @@ class OfColumns(Record, word="OfColumns"):
     score: Any
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of the field `score`, or raise an AttributeError."""
         if name.startswith("_") or name in ("names", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
@@ -554,7 +554,7 @@ class OfColumns(Record, word="OfColumns"):
         return name_entries(named, self.names)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return self._rename(score_name(self.score))
 
 

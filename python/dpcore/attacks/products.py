@@ -249,14 +249,14 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
     cost = 30
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only, and check that their shapes match."""
         set_fields(self, weights=round_weights(np.asarray(self.weights, np.float64)))
         self._freeze("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the scores of outputs, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
         matrix = np.zeros((self.entries.size, self.entries.size))
@@ -271,7 +271,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         if self.third.size == 1:
             i, j, k = (
                 self.entries[positions[0]] for positions in (self.first, self.second, self.third)
@@ -326,7 +326,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         return 10 * int(self.entries.size) + int(self.weights.size)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only, and check that their shapes match."""
         self._freeze("centres", "scales")
         if not (self.scales > 0.0).all():
             raise invalid("scales", "above 0", self.scales)
@@ -341,7 +341,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the scores of outputs, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
@@ -354,7 +354,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return self._describe("centred values")
 
 
@@ -402,11 +402,16 @@ class Products(NumericAttack):
     - if all outputs are vectors of the same Euclidean length, such as unit vectors, a quadratic
       form of all columns.
 
-    The attack also takes at most 32 columns that it reduces to a few values each. These values are
-    the column itself if it has at most four values, the residues modulo 2 and 3 of whole numbers,
-    and the signs around 0 and around the median. The pair and the triple of reduced columns whose
-    joint moments differ most between x and x' each get a table with one score for each combination
-    of values. If the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
+    The attack also reduces at most 32 columns to columns with few values. A reduced column is one
+    of these:
+
+    - the column itself, if it has at most four values;
+    - the residues of whole numbers modulo 2 and 3;
+    - the signs of the column around 0 and around its median.
+
+    The attack finds the pair and the triple of reduced columns whose joint moments differ most
+    between x and x'. For each, it makes a table with one score for each combination of values. If
+    the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
     columns that contains outputs on one input only.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
@@ -520,9 +525,10 @@ def _renumber_columns(first: Ints, second: Ints) -> tuple[Ints, Ints]:
 
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
-    """Yield scores of centred values: first of the most informative pair, then of all such pairs.
+    """Yield scores of centred values for the informative pairs of columns.
 
-    For each, yield a (weighted) product and the log-likelihood ratio of two normal distributions.
+    For the most informative pair, yield the product and the log-likelihood ratio of two normal
+    distributions. If several pairs are informative, yield their weighted sum and the ratio too.
     """
     scaling = frame.centres, frame.scales, _CENTRED_VALUE_LIMIT
     moments = Moments.of(*(centre_columns(side, *scaling) for side in columns))
