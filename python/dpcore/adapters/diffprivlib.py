@@ -35,9 +35,9 @@ class DiffPrivLib(Adapter):
     its constructor. The adapter does not seed this source from `rng`, so a second audit with the
     same seed gets other outputs. The adapter passes an array of one entry on as a plain number.
 
-    `stated` is the epsilon and delta of the mechanism's constructor. They hold for two inputs that
-    differ by the sensitivity of the mechanism. `claim` is this epsilon if delta is 0 and the inputs
-    are numbers or categories. For other mechanisms `claim` is None.
+    `stated` is the epsilon and delta of the mechanism's constructor. This claim holds for any two
+    inputs that differ by at most the sensitivity of the mechanism. `claim` is the stated epsilon if
+    delta is 0 and the inputs are numbers or categories. For other mechanisms `claim` is None.
 
     Two kinds of mechanisms need `dpcore.repeat` in place of this adapter. A mechanism such as
     `Exponential` fixes its input in the constructor: pass a function that constructs the mechanism

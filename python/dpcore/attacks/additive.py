@@ -499,10 +499,11 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     - "differences": the first entry, and the differences between neighbouring entries;
     - "sorted": the entries in increasing order.
 
-    Column i has the edges ``edges[offsets[i]:offsets[i + 1]]``. The bins of a column are the
-    intervals between its edges, and each bin includes its lower edge. The last bin of a column
-    holds NaN. Each bin has a number in ``keys``, and the pattern of an output is the sum of the
-    numbers of its bins. A pattern that is not in ``patterns`` has weight 0, and its group is 0.
+    Column i has the edges ``edges[offsets[i]:offsets[i + 1]]``. The edges divide the real line into
+    the bins of the column, and each bin includes its lower edge. One more bin, the last, holds NaN.
+    Each bin has a number in ``keys``, and the pattern of an output is the sum of the numbers of its
+    bins. Each pattern belongs to a group, which selects a row of ``weights``. A pattern that is not
+    in ``patterns`` has weight 0 and belongs to group 0.
 
     Args:
         transform: "values", "differences" or "sorted".
@@ -643,12 +644,13 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 class Additive(ScoreAttack):
     """Attack with the log-likelihood ratio summed over binned features of numeric outputs.
 
-    The event is "the score of the output is above (or below) a threshold". The score is a sum of
-    weights: one weight for each feature of the output. The features are the entries of the output,
-    their first differences, or their order statistics. For each feature, the attack makes a
-    histogram of the pilot (the first draws, on which the event is chosen) on x and on x'. The
-    weight of a bin is the logarithm of the ratio of the two histograms. The attack shrinks the
-    weights towards 0, and it merges neighbouring bins that hold little information.
+    The event is "the score of the output is above (or below) a threshold". The features of an
+    output are its entries, their first differences, or their order statistics. Each feature has
+    bins, and each bin has a weight. The score is the sum of the weights of the bins that contain
+    the features. To compute the weights, the attack makes two histograms of each feature from the
+    pilot (the first draws, on which the event is chosen): one on x and one on x'. The weight of a
+    bin is the logarithm of the ratio of its two shares. The attack shrinks the weights towards 0,
+    and it merges neighbouring bins with little information.
 
     The pattern of an output can be one more feature. The pattern states which entries are NaN,
     infinite, or equal to a frequent value, and at which value. For columns with few values, the
@@ -657,10 +659,10 @@ class Additive(ScoreAttack):
 
     The attack makes several scores of this form. The coarsest score has two bins per column, which
     all columns with the same two inputs share. The finest score has separate bins for every
-    pattern. The attack chooses one of these scores and its threshold on other pilot draws than
-    those of the histograms. If the entries of the noise are
-    independent, or their increments are, the event is the optimal test up to the width of the bins.
-    For discrete outputs with few patterns, the event is always optimal.
+    pattern. Other pilot draws, which are not in the histograms, choose one of these scores and its
+    threshold. If the entries of the noise are independent, or if their increments are independent,
+    the event is the optimal test up to the width of the bins. For discrete outputs with few
+    patterns, the event is always optimal.
 
     Two floats count as one value if they can be the same real number with different rounding
     errors. NaN and infinities are treated like other values. The attack does not apply to outputs

@@ -121,7 +121,7 @@ class Choice:
         counts: counts of the event in the pilot; `counts.k` belongs to x.
         is_clear: True if a wide gap separates the pilot's scores on x from those on x'.
         rounding: the best event if rounding is ignored, or None if its merit is not clearly larger.
-            It shows a property of the floating-point code.
+            This event shows a property of the floating-point code.
         farther: an event with a threshold far in the tail, found with lines fitted to the tail.
             None if no such event was found.
     """

@@ -33,8 +33,8 @@ _MAX_TABULATED_BYTES: Final = 2**12
 class Auto(ScoreAttack):
     """The default attack: it combines several attacks and takes the best of their scores.
 
-    Each attack fits scores (functions from outputs to real numbers) on one half of the pilot, the
-    first draws of an audit. The other half chooses the best score and its threshold.
+    Each attack fits scores (functions from outputs to real numbers) on a part of the pilot, the
+    first draws of an audit. Another part of the pilot chooses the best score and its threshold.
 
     If outputs are not real numbers, the attacks use each output as a whole and also its parts:
 

@@ -154,12 +154,12 @@ class Discriminant(NumericAttack):
     Here m and m' are the means of the columns on x and on x'. S is the sum of the two covariance
     matrices, v is the mean of the variances in S, and s is the shrinkage. The attack tries several
     values of s, down to 1e-9, for the columns and also for the differences of neighbouring columns.
-    It takes the outputs of the pilot (the first draws of an audit). One half of them fits the
-    weights, and the other half chooses the best two scores.
+    The weights are fitted on pilot outputs (the first draws of an audit). Other pilot outputs
+    choose the two best settings of shrinkage and columns.
 
     If the pilot has few rows compared with the number of columns, the attack adds a score that uses
     all columns and all rows. The attack does not apply to outputs that are not numbers. It also
-    does not apply if fewer than two columns vary.
+    does not apply if fewer than two columns vary, or if whole outputs repeat often.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical

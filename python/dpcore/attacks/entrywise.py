@@ -262,11 +262,11 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
     The event is "the majority of the entries votes for x" or "... for x'". The bound on epsilon is
     the logarithm of a ratio: the probability of the event on one input, divided by its probability
     on the other input. The direction is the input in the numerator. Two votes and two directions
-    give four combinations. The function takes the combination with the largest Clopper-Pearson bound on
-    the pilot (the first draws of an audit). If these bounds are equal (in a small pilot all four
-    may be 0), it takes the largest point estimate of the log ratio. If the estimates are equal too,
-    it takes the vote for x' with x' in the numerator. Do not count the pilot draws again: a choice
-    on the counted draws would make the bound invalid.
+    give four combinations. The function takes the combination with the largest Clopper-Pearson
+    bound on the pilot (the first draws of an audit). If these bounds are equal (in a small pilot
+    all four may be 0), it takes the largest point estimate of the log ratio. If the estimates are
+    equal too, it takes the vote for x' with x' in the numerator. Do not count the pilot draws
+    again: a choice on the counted draws would make the bound invalid.
 
     Args:
         counts: pilot counts of the event "the majority votes for x'".

@@ -482,13 +482,13 @@ class Histogram(ScoreAttack):
 
     Outputs may be integers, bools, strings, other hashable objects, rows of such values, or floats.
     Floats that rounding may have made from the same real number count as one value. If floats of a
-    column do not repeat, the attack divides them into quantile bins. Floats that repeat keep their
-    own cell. A cell can therefore combine several columns, such as two flags and the bin of a
-    float.
+    column do not repeat, the attack divides them into quantile bins. A float that repeats is not
+    put into a bin: it remains a separate value. For rows, a cell is a combination of values and
+    bins, such as two flags and the bin of a float.
 
     The attack applies if the pilot has on average at least 8 outputs per cell, or at least 64 if
-    the attack uses bins. It always applies to at most 16 cells. It keeps at most 65,536 cells, the
-    most frequent ones.
+    the attack uses bins. It also applies if there are at most 16 cells. It keeps at most 65,536
+    cells, the most frequent ones.
 
     Args:
         bins: number of quantile bins for the floats of a column that do not repeat. From 4 bins on,

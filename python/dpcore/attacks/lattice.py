@@ -256,12 +256,12 @@ class FloatLattice(ScoreAttack):
     Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
     entries of the pilot (the first draws of an audit) in a table. The rows of the table are
     intervals, here called windows. The columns are the exponents of the lowest set bit. A window
-    ends at 0, at x_i, at x'_i, or at a power of two away from one of these numbers. The first
-    scores are events "the entry is in this window and is not a multiple of 2^-e": those with the
-    largest expected bounds. One more score is the log ratio of the whole table. The attack compares
-    only the shares of the exponents within one window, and not the probabilities of the windows.
-    Therefore its bound is a finding about the floating-point implementation, and not about the
-    mechanism in exact arithmetic.
+    ends at 0, at x_i, at x'_i, or at a power of two away from one of these numbers. The attack
+    tries the events "the entry is in this window and is not a multiple of 2^-e". The first scores
+    belong to the events with the largest expected bounds on epsilon. One more score is the log
+    ratio of the whole table. The attack compares only the shares of the exponents within one
+    window, and not the probabilities of the windows. Therefore its bound is a finding about the
+    floating-point implementation, and not about the mechanism in exact arithmetic.
 
     If the attack finds no such difference, it returns a score that is always 0, and the bound on
     epsilon is 0. This is the result for the snapping mechanism, for discrete mechanisms, and for

@@ -396,8 +396,8 @@ class Products(NumericAttack):
     standard errors (6 if there are more than 64 columns). The informative pairs give these scores:
 
     - the product of the two columns of the most informative pair;
-    - for the same pair, the log-likelihood ratio of two normal distributions with its moments on x
-      and on x'. For a correlated pair, this is mostly the squared difference of the two columns;
+    - for the same pair, the log-likelihood ratio of two normal distributions with the pair's
+      moments on x and on x' (for a correlated pair, mostly the squared difference of the columns);
     - if several pairs are informative, weighted sums over all informative pairs;
     - if all outputs are vectors of the same Euclidean length, such as unit vectors, a quadratic
       form of all columns.
@@ -410,8 +410,8 @@ class Products(NumericAttack):
     - the signs of the column around 0 and around its median.
 
     The attack finds the pair and the triple of reduced columns whose joint moments differ most
-    between x and x'. For each, it makes a table with one score for each combination of values. If
-    the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
+    between x and x'. For each of the two, it makes a table with one score for each combination of
+    values. If the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
     columns that contains outputs on one input only.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
