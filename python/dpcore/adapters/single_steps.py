@@ -120,9 +120,9 @@ def find_stated_loss(
 ) -> float:
     """Compute the privacy loss of a diffprivlib mechanism at a distance, from its stated epsilon.
 
-    The number of units is the distance divided by the sensitivity. The loss is epsilon times this
-    number. The number is first rounded up to an integer, except for mechanisms whose loss is
-    proportional to the distance, such as `Laplace`.
+    For most mechanisms, the loss is epsilon times the distance divided by the sensitivity. If the
+    loss of a mechanism is not proportional to the distance, this quotient is rounded up to an
+    integer. If a mechanism has no sensitivity, the loss is epsilon for every distance above 0.
     """
     if not distance:
         return 0.0
@@ -188,7 +188,7 @@ def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
 
 
 def _map_distance(measurement: Any, distance: float) -> float:
-    """Return the epsilon of a measurement's privacy map at a distance, or NaN without one."""
+    """Return the epsilon of a measurement's privacy map at a distance, or NaN for other results."""
     if not distance:
         return 0.0
     for number in (distance, math.ceil(distance)):

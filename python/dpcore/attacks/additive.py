@@ -419,7 +419,7 @@ def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
 
 
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
-    """Yield scores with patterns: without and with weights for the bins of ordinary values."""
+    """Yield scores that use patterns; some also have weights for the bins of ordinary values."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
     codings: list[Coding | None] = [code_by_column(layout)]

@@ -79,7 +79,7 @@ def freeze_arrays(record: Any, *alike: str) -> None:
 def whole_floats(rows: Array) -> Flags:
     """Return which floats are whole numbers with a magnitude below 2^53.
 
-    Larger floats are always whole numbers, so being whole shows no structure there.
+    Larger floats are not counted, because each of them is a whole number.
     """
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)

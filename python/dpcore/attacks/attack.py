@@ -306,7 +306,7 @@ merit_of: Final = attrgetter("merit")
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
-    """Return a sort key that puts scores that are easier to read, and then faster, first."""
+    """Return a sort key: scores that are easier to read come first, then faster scores."""
     return int(score_attribute(choice.event.score, "plainness")), cost_of(choice)
 
 

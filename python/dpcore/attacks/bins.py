@@ -155,9 +155,9 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
 
 
 def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
-    """Return those thresholds of `marks_of` across which rounding cannot move a value.
+    """Return thresholds of a score across which rounding cannot move a value.
 
-    Without such a threshold, return all thresholds of `marks_of`.
+    If no threshold has this property, return thresholds across which rounding can move a value.
     """
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]

@@ -204,7 +204,9 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit one weighted sum of all columns, if the pilot has few rows per column.
+        """Return a weighted sum of all columns with its values on x and on x', or None.
+
+        The result is None unless the pilot has few rows per column.
 
         The weight of a column is ``(m - m') / v``. Here m and m' are the means of the column on x
         and on x', and v is the sum of its variances on x and on x'. The rows form four quarters.
@@ -448,8 +450,9 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
 def _grid_width(values: Floats, grain: Grain) -> float:
     """Return the width of the grid to which the values of an entry are rounded.
 
-    The grid is much coarser than the rounding errors and finer than the spread of the values. The
-    width is 0 if the values were never rounded.
+    The width is at least 4 rounding tolerances, so that few values lie near a boundary. If
+    possible, it is at most 1/32 of the interquartile range. It is 0 if the values were never
+    rounded.
     """
     if grain.exact or not values.size:
         return 0.0

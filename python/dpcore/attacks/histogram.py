@@ -158,7 +158,7 @@ class Letters(Record, word="Letters"):
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
         """Add the letters of some columns to the code of each row, as digits of a number.
 
-        The code becomes -1 if a letter did not occur in the pilot's range.
+        The code becomes -1 if a letter is outside the range of the pilot's letters.
         """
         unknown = code < 0
         for column in range(first, stop):

@@ -226,7 +226,7 @@ class Members:
 
     @functools.cached_property
     def _floats(self) -> tuple[Floats, Places]:
-        """The floats of all rows in one array, and the row of each float."""
+        """The floats of all rows in one array, and the index of each float's row."""
         members = list(itertools.chain.from_iterable(self.rows))
         holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
         if not all(issubclass(member, float) for member in set(map(type, members))):
@@ -275,7 +275,7 @@ class Bunch:
         self._compared = 0
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Return the items of one kind, preceded by the indices of their outputs."""
+        """Return the indices of the outputs with an item of one kind, and these items."""
         is_one = self.kinds == kind
         where = np.flatnonzero(is_one)
         if where.size == len(self.items):
@@ -283,7 +283,7 @@ class Bunch:
         return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Return the numbers as floats or complex numbers, preceded by their outputs' indices."""
+        """Return the indices of the outputs with a number, and these numbers (float or complex)."""
         where, values_found = self.of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
@@ -304,7 +304,7 @@ class Bunch:
 
     @functools.cached_property
     def whole(self) -> tuple[Places, list[int]]:
-        """The integers, preceded by the indices of their outputs."""
+        """The indices of the outputs with an integer, and these integers."""
         where, numbers = self.of_kind(NUMBER)
         classes: set[Any] = set(map(type, numbers))
         integral = {number for number in classes if issubclass(number, Integral)}
@@ -314,16 +314,19 @@ class Bunch:
         return where, list(map(int, numbers))
 
     def words(self, number: int) -> tuple[Places, Floats]:
-        """Return 32 bits of each integer, preceded by the indices of their outputs.
+        """Return the indices of the outputs with an integer, and 32 bits of each integer.
 
-        The bits are `32 * number` to `32 * number + 31`.
+        The bits are `32 * number` to `32 * number + 31`, in two's complement.
         """
         where, whole = self.whole
         shift, mask = WORD * number, 2**WORD - 1
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
     def bits(self, number: int) -> tuple[Places, Floats]:
-        """Return one bit of each integer in two's complement, preceded by outputs' indices."""
+        """Return the indices of the outputs with an integer, and one bit of each integer.
+
+        The bits are in two's complement.
+        """
         # Beyond the longest number, every bit equals its sign bit.
         column = self._bits[:, min(number, self._bits.shape[1] - 1)]
         return self.whole[0], column.astype(np.float64)
@@ -347,7 +350,7 @@ class Bunch:
         return max((number.bit_length() for number in self.whole[1]), default=0)
 
     def texts(self, kind: int) -> tuple[Places, Strings]:
-        """Return the strings (or bytes objects), preceded by the indices of their outputs."""
+        """Return the indices of the outputs with a string (or bytes object), and the strings."""
         if kind not in self._texts:
             where, texts = self.of_kind(kind)
             plain = list(map(bytes, texts)) if kind == BYTES else texts
@@ -356,7 +359,7 @@ class Bunch:
 
     @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
-        """The sequences, preceded by the indices of their outputs; arrays become lists."""
+        """The indices of the outputs with a sequence, and these sequences; arrays become lists."""
         where, rows = self.of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
@@ -383,7 +386,7 @@ class Bunch:
 
     @functools.cached_property
     def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """The mappings, preceded by the indices of their outputs.
+        """The indices of the outputs with a mapping, and these mappings.
 
         A data class counts as the mapping of its fields, and a data frame of its columns.
         """
@@ -407,7 +410,7 @@ class Bunch:
         return Members([((type(item), item),) for item in self.items])
 
     def members(self, kind: int) -> tuple[Places, Members]:
-        """Return counts of the members of sequences or sets, preceded by outputs' indices."""
+        """Return the indices of the outputs with a sequence (or set), and their members."""
         if kind not in self._members:
             where, rows = self.rows if kind == SEQUENCE else self.of_kind(kind)
             self._members[kind] = where, Members(rows)

@@ -470,8 +470,10 @@ class Parts(Record, word="Parts"):
 class JointParts:
     """A collection of parts with few values, for scores that combine two or three parts.
 
-    These parts are numbers, flags for the presence of an object, and codes of a few strings that
-    occur at one place.
+    A part is one real number of an output, such as the length of a string.
+
+    The collection contains numbers, flags for the presence of an object, and codes of strings at a
+    place where only a few different strings occur.
     """
 
     def __init__(self) -> None:
