@@ -503,8 +503,8 @@ class TensorFollower:
     def seed_global(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
         """Seed torch's global generator.
 
-        If the seed was not drawn in this run, it is a constant of the mechanism, and later draws
-        do not count as noise.
+        If the seed was not drawn in this run, the seed is a constant of the mechanism, and later
+        draws do not count as noise.
         """
         value = int(next(iter((*args, *named.values())), 0))
         self.has_own_seed = self.has_own_seed or value not in self.run.issued_seeds

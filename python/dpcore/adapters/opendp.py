@@ -104,7 +104,7 @@ class OpenDP(Adapter):
 
     @property
     def claim_advice(self) -> str:
-        """Advice for an error message: which argument makes the privacy map the claim."""
+        """Text for an error message: how to get a claim from the privacy map."""
         measure = str(self.measurement.output_measure)
         if measure not in _SHOWN_BY or self._metric not in _NEIGHBOUR_RELATIONS:
             fix = "opendp.prelude.c.make_fix_delta(measurement, 1e-5) states an epsilon and a delta"

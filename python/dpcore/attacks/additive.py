@@ -649,8 +649,8 @@ class Additive(ScoreAttack):
     bins, and each bin has a weight. The score is the sum of the weights of the bins that contain
     the features. To compute the weights, the attack makes two histograms of each feature from the
     pilot (the first draws, on which the event is chosen): one on x and one on x'. The weight of a
-    bin is the logarithm of the ratio of its two shares. The attack shrinks the weights towards 0,
-    and it merges neighbouring bins with little information.
+    bin is the log ratio of its share on x to its share on x'. The attack shrinks the weights
+    towards 0, and it merges neighbouring bins with little information.
 
     The pattern of an output can be one more feature. The pattern states which entries are NaN,
     infinite, or equal to a frequent value, and at which value. For columns with few values, the

@@ -23,7 +23,7 @@ _MAX_VALUES_PER_ATOM: Final = 2**14
 
 
 def first_rows(rows: Array) -> Array:
-    """Return the first rows: at most as many as the search for atoms uses."""
+    """Return the first rows, as many as the search for atoms (frequent values) uses."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 

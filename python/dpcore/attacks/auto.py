@@ -127,6 +127,9 @@ class Auto(ScoreAttack):
         return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise a ValueError: no attack applies. Outputs without entries raise no error."""
+        """Raise a ValueError with the message that no attack applies to the outputs.
+
+        For outputs without entries, raise no error.
+        """
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

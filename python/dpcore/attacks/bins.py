@@ -330,9 +330,9 @@ class Layout(NamedTuple):
         return bins
 
     def spread(self, flat: Array) -> Array:
-        """Convert an array with one entry per bin from shape `(..., all bins)` to one axis each.
+        """Convert an array with one entry for each bin to shape `(..., columns, bins)`.
 
-        The result has shape `(..., columns, bins)`, with 0 after a column's last bin.
+        The shape of `flat` is `(..., all bins)`. Entries after a column's last bin are 0.
         """
         return np.where(self.places >= 0, flat[..., self.places], 0)
 

@@ -266,7 +266,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
 def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
     """Yield the number of each column with clearly different bits or remainders on x and on x'.
 
-    With it, yield these bits and remainders, each with the normal deviate of its comparison.
+    For each column, also yield these bits and remainders, with the normal deviates of the tests.
     """
     step = max(1, SLICE_NUMBERS // columns.shape[1]) if columns.dtype.kind == "f" else 1
     for first in range(0, len(columns), step):

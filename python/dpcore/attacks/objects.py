@@ -209,8 +209,8 @@ class Members:
     def _table(self) -> tuple[dict[Any, int], Places, Places] | None:
         """Tables of all members, or None if a member cannot be hashed.
 
-        They are a number for each distinct value, the rows that contain each value, and the index
-        at which the rows of each value begin.
+        The three tables are: a number for each distinct value, the rows that contain each value,
+        and the index at which the rows of each value begin.
         """
         numbers: dict[Any, int] = {}
         try:

@@ -97,7 +97,7 @@ _MAX_CHUNK_BYTES: Final = 2**25
 class Part(Record, word="Part"):
     """One real number of an output; NaN if the output has no such part.
 
-    Example: the part with steps `(("key", "name"),)` and measure "length" is the length of the
+    For instance, the part with steps `(("key", "name"),)` and measure "length" is the length of the
     value under the key "name".
 
     Args:
