@@ -1,7 +1,7 @@
 """dpcore: measure how much privacy a mechanism really loses.
 
-dpcore draws outputs of a differential-privacy mechanism and attacks the mechanism with them. It
-returns a certified lower bound on epsilon, with the evidence for this bound.
+dpcore draws outputs of a differential-privacy mechanism and looks for an event that shows the
+privacy loss. It returns a certified lower bound on epsilon, with the evidence for this bound.
 """
 
 from ._core import __version__ as __version__

@@ -69,8 +69,8 @@ class NoiseAdder(ObjectCalls):
     """An object with `add_noise(value)`, such as a mechanism of python-dp or pipeline-dp.
 
     Args:
-        mechanism: the object. The adapter reads the attributes epsilon, delta and sensitivity if
-            the object has them.
+        mechanism: the object. The adapter reads its attributes for epsilon, delta and sensitivity,
+            as far as they exist.
 
     Example:
         `dpcore.audit` recognises such an object and reads its claim::

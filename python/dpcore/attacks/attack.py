@@ -75,7 +75,7 @@ class Goal:
         delta: delta of the claim.
         confidence: confidence of the bound.
         caution: tail probabilities of the confidence limits that are computed from pilot counts.
-            They are tried in this order until the expected bound of an event is positive.
+            The audit tries the limits in this order until the expected bound of an event is positive.
         claim: a claim that is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
         is_total_variation: True if the claim has epsilon 0. Then the bound is on delta: the
             difference of the probabilities of an event on x and on x'.
@@ -136,7 +136,7 @@ class Choice:
 
     @property
     def counted(self) -> Above | Never:
-        """The event that the audit counts: `event`, or `Never()` if merit is minus infinity."""
+        """The event that the audit counts: `event`, or `Never()` if `merit` is minus infinity."""
         return Never() if self.merit == -math.inf else self.event
 
 
@@ -241,7 +241,7 @@ def best_threshold(
         goal: number of draws that will be counted, with the claim and confidence of the bound.
 
     Returns:
-        The choice. Its merit is minus infinity if rounding can make all values of the score equal.
+        The choice. The field `merit` is minus infinity if rounding can make all values equal.
     """
     sides = sorted_values(values), sorted_values(values_prime)
     marks = marks_of(*sides, grain)
@@ -365,7 +365,7 @@ def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounded_merit(merit: float) -> float:
-    """Return the merit that an event found without regard to rounding must exceed for a remark."""
+    """Return a limit for the report: if rounding is ignored, a larger merit deserves a remark."""
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
 
@@ -429,7 +429,7 @@ class Fitted(Shown):
         thresholds: thresholds of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice of the attack on low-order bits of floats, or None.
         notes: sentences about the outputs, for the reader of the report.
-        remarks: sentences about the choice. The result of the audit also has them as an attribute.
+        remarks: sentences about the choice. They are also an attribute of the audit's result.
         read: number of parts of the outputs that were found and compared, or None if the attack
             does not state it.
         inside: those distinct outputs inside the event that are most frequent in the pilot.
@@ -457,8 +457,8 @@ class Fitted(Shown):
 class TimingCounts(NamedTuple):
     """The counts of an audit of running times.
 
-    A coin chooses the input of each call. Therefore n and n_prime are random, and the bound is
-    computed conditionally on them.
+    A coin chooses the input of each call. Therefore n and n_prime are random, and the bound holds
+    conditionally on n and n_prime.
 
     Args:
         event: the counted event, on rows that contain the output and the running time of a call.

@@ -488,7 +488,10 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
 
 
 def _difference_in_errors(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
-    """Return, in standard errors, how much more frequent each set is on the numerator's input."""
+    """Return by how many standard errors each set is more frequent on the numerator's input.
+
+    The result is 0 for a set that is less frequent on this input.
+    """
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
     return np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)

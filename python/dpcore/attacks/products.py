@@ -124,8 +124,8 @@ class Moments(NamedTuple):
     """Covariances of all pairs of columns, on x and on x', and their differences.
 
     The covariances on x use the means on x, and the covariances on x' use the means on x'.
-    Therefore a difference of the means does not change them. If the columns are independent on x
-    and on x', the covariances of different columns are 0 up to chance.
+    Therefore a difference of the means does not change the covariances. If the columns are
+    independent on x and on x', the covariances of different columns are 0 up to chance.
 
     Args:
         on_x: covariances on x, shape `(columns, columns)`.
