@@ -75,7 +75,7 @@ class Goal:
         delta: delta of the claim.
         confidence: confidence of the bound.
         caution: tail probabilities of the confidence limits that are computed from pilot counts.
-            The audit tries the limits in this order until the expected bound of an event is positive.
+            The audit tries the limits in this order until an event has a positive expected bound.
         claim: a claim that is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
         is_total_variation: True if the claim has epsilon 0. Then the bound is on delta: the
             difference of the probabilities of an event on x and on x'.
