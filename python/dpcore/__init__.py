@@ -1,7 +1,7 @@
 """dpcore: measure how much privacy a mechanism really loses.
 
-It draws from differential-privacy mechanisms at hardware speed and attacks them. It returns a
-certified lower bound on epsilon with the evidence for it.
+dpcore draws outputs of a differential-privacy mechanism and looks for an event that shows the
+privacy loss. It returns a certified lower bound on epsilon, with the evidence for this bound.
 """
 
 from ._core import __version__ as __version__
@@ -20,7 +20,7 @@ WORD_PACKAGES.extend(
 
 
 def _read_homes() -> dict[str, str]:
-    """Return the module of every public name, as the stub file imports it."""
+    """Return the module that defines each public name, as read from the stub file."""
     with open(f"{__path__[0]}/__init__.pyi", encoding="ascii") as stub:
         lines = [line.split() for line in stub if line.startswith("from ")]
     return {name: home for _, home, _, name, *_ in lines}
@@ -33,7 +33,7 @@ __all__ = sorted(_HOMES.keys() - {"torch"})  # `import *` needs no torch.
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first used: a process imports only what it needs."""
+    """Import the module of a public name when this name is first used."""
     if name not in _HOMES:
         meant = ""
         if not name.startswith("_"):
@@ -51,5 +51,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, which are loaded when they are first used."""
+    """List the public names of dpcore."""
     return sorted(_HOMES)

@@ -98,9 +98,10 @@ _ATTRIBUTES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 
 
 def advise_on_attribute(cls: type, name: str) -> str:
-    """Return the advice for an attribute name of another package, or "" without advice.
+    """Return advice for an attribute that a class does not have but that other packages use.
 
-    "{}" in the advice stands for the object.
+    The advice names the attributes of the class with this meaning. "{}" in the advice stands for
+    the object. The result is "" if there is no advice.
 
     Example:
         >>> advise_on_attribute(complex, "eps")
@@ -111,7 +112,7 @@ def advise_on_attribute(cls: type, name: str) -> str:
 
 
 def find_closest_word(word: str, words: Iterable[str]) -> str | None:
-    """Find the word that is most similar to a word, ignoring case, or None if none is similar.
+    """Find the element of `words` that is most similar to `word`, ignoring case, or None.
 
     Example:
         >>> find_closest_word("Trails", ["trials", "threads"])
@@ -126,7 +127,9 @@ def find_closest_word(word: str, words: Iterable[str]) -> str | None:
 
 
 def suggest_word(word: str, words: Iterable[str]) -> str:
-    """Format the end of an error message that suggests the intended word; "" without one.
+    """Return the end of an error message that suggests the most similar of `words`.
+
+    The result is "" if no word is similar.
 
     Example:
         >>> suggest_word("indep", ["independent", "one_run"])
@@ -137,7 +140,10 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
 
 
 def called_here(name: str, names: Sequence[str]) -> str | None:
-    """Return the name in `names` that dpcore uses for another package's argument, or None.
+    """Return the name of dpcore's argument with the meaning of another package's argument.
+
+    `name` is the other package's argument, and `names` are the arguments of a dpcore function. The
+    result is None if the function has no such argument.
 
     Example:
         >>> called_here("seed", ["claim", "rng"])

@@ -30,9 +30,9 @@ _SCALAR_NAMES: Final[dict[Any, str]] = {
 
 @lru_cache(maxsize=1024)
 def hints_of(target: Any) -> dict[str, Any]:
-    """Return the annotated types of a function's arguments or a class's fields.
+    """Return the annotated types of a function's arguments or a class's fields, by name.
 
-    A function's annotation is left out if it uses a name that only type checkers import.
+    Annotations of a function are left out if they contain names that only type checkers import.
     """
     if isinstance(target, type):
         return get_type_hints(target)
@@ -44,9 +44,9 @@ def hints_of(target: Any) -> dict[str, Any]:
 
 
 def fits_hint(value: Any, hint: Any) -> bool:
-    """Return False if a value certainly does not have the annotated type.
+    """Return False if a value certainly does not have the annotated type `hint`.
 
-    numpy scalars count as numbers.
+    numpy scalars count as numbers. The result is True in cases of doubt.
 
     Example:
         >>> fits_hint(("a", 1), tuple[str, ...]), fits_hint(np.int64(1), float | None)
@@ -89,7 +89,7 @@ def fits_hint(value: Any, hint: Any) -> bool:
 
 
 def _is_read_by_numpy(value: Any) -> bool:
-    """Return True if numpy reads a value as an array or a number.
+    """Return True if `numpy.asarray` converts a value to an array or to a number.
 
     The result is False for rows of different lengths and for an object that is not a number.
     """
@@ -107,7 +107,7 @@ def _is_castable(array: np.ndarray[Any, Any], parts: tuple[Any, ...]) -> bool:
 
 
 def describe_hint(hint: Any) -> str:
-    """Describe an annotated type as an error message states it.
+    """Describe an annotated type in words, for an error message.
 
     Example:
         >>> describe_hint(tuple[float, ...] | None)

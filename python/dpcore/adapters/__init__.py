@@ -1,7 +1,7 @@
 """Adapters that turn objects of other packages into mechanisms.
 
-An object is recognised by its class. No module here imports another package, because an object
-exists only after its package was imported.
+`adapt` recognises an object by its class. The modules of `dpcore.adapters` do not import the other
+packages: if an object exists, its package was already imported.
 
 Example:
     >>> import numpy as np
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the package. The names that it imports are not listed."""
+    """List the public names of this package, without the names that it imports."""
     return [*__all__]
 
 
@@ -83,17 +83,20 @@ distribution."""
 def adapt(obj: Any) -> Any:
     """Convert an object of another package to a mechanism; return None if it is not recognised.
 
-    Some of these objects can be called, but not as `(x, size, rng)`, so use this function first. A
+    A mechanism is a function `(x, size, rng) -> outputs`. Call `adapt` before you test whether an
+    object is callable: some objects of other packages are callable, but with other arguments. A
     torch module is adapted only if its `forward` can be called with one argument.
 
-    For an object with a method `as_mechanism()`, such as a text encoder, the result of this method
-    is returned.
+    If an object has a method `as_mechanism()`, such as a text encoder of dpcore, `adapt` returns
+    the result of this method.
 
     Args:
         obj: any object.
 
     Returns:
-        An adapter `(x, size, rng) -> outputs` for one of these objects, or None for other objects:
+        None for an object that is not in this list. For the following objects, an adapter, which
+        is a mechanism `(x, size, rng) -> outputs`:
+
         - a measurement of OpenDP or tmlt-core;
         - a mechanism or a model of diffprivlib;
         - noise of python-dp or pipeline-dp;
@@ -102,7 +105,8 @@ def adapt(obj: Any) -> Any:
         - a torch module.
 
     Raises:
-        TypeError: if the object is a family of scipy distributions, without parameters.
+        TypeError: if the object is a family of scipy distributions without parameters, such as
+            `scipy.stats.laplace`.
 
     Example:
         >>> from scipy import stats
@@ -124,7 +128,10 @@ def adapt(obj: Any) -> Any:
 
 
 def _is_of_class(obj: Any, place: str, name: str) -> bool:
-    """Return True for an instance of a class of another package, if that package is imported."""
+    """Return True if an object is an instance of the class `name` in the module `place`.
+
+    The result is False if this module was not imported.
+    """
     kind = imported_attribute(place, name)
     return isinstance(kind, type) and isinstance(obj, kind)
 

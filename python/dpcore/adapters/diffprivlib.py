@@ -31,19 +31,24 @@ categories. Any two categories are neighbours."""
 class DiffPrivLib(Adapter):
     """A mechanism of diffprivlib, whose `randomise` is called once per output.
 
-    The mechanism uses its own randomness: the operating system, or the `random_state` of its
-    constructor. Neither is seeded from `rng`, so the seed of an audit does not repeat the outputs.
-    An array of one entry is passed on as a plain number.
+    The mechanism uses its own source of randomness: the operating system, or the `random_state` of
+    its constructor. The adapter does not seed this source from `rng`, so a second audit with the
+    same seed gets other outputs. The adapter passes an array of one entry on as a plain number.
 
-    `stated` is the mechanism's own epsilon and delta, for inputs that differ by its sensitivity. It
-    becomes a `claim` only if an audit can identify these inputs: numbers at most `sensitivity`
-    apart, or categories. Some mechanisms fix their input in the constructor (`Exponential`) or
-    return a function (`Vector`). Use `dpcore.repeat` for them, with a function that constructs or
-    evaluates the mechanism.
+    `stated` is the epsilon and delta of the mechanism's constructor. This claim holds for any two
+    inputs that differ by at most the sensitivity of the mechanism. `claim` is the stated epsilon if
+    delta is 0 and the inputs are numbers or categories. For other mechanisms `claim` is None.
+
+    Two kinds of mechanisms need `dpcore.repeat` in place of this adapter. A mechanism such as
+    `Exponential` fixes its input in the constructor: pass a function that constructs the mechanism
+    from x and calls `randomise`. A mechanism such as `Vector` returns a function: pass a function
+    that evaluates the returned function.
 
     Args:
-        mechanism: an instance of a class in `diffprivlib.mechanisms`, or of a transformer.
-        catch: one or more exception classes that count as outcomes; see `dpcore.repeat`.
+        mechanism: an instance of a class in `diffprivlib.mechanisms`, or of a transformer that
+            wraps such an instance.
+        catch: one or more exception classes. If `randomise` raises such an exception, the exception
+            counts as the output of this call.
 
     Source:
         Holohan, Braghin, Mac Aonghusa and Levacher (2019), Diffprivlib.
@@ -66,7 +71,7 @@ class DiffPrivLib(Adapter):
 
     @property
     def _root(self) -> Any:
-        """Mechanism inside a chain of transformers."""
+        """The mechanism inside a chain of transformers, which states epsilon."""
         root = self.mechanism
         while not has_all(root, "epsilon") and has_all(root, "parent"):
             root = root.parent
@@ -77,35 +82,36 @@ class DiffPrivLib(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """Epsilon and delta of the mechanism's constructor."""
+        """The epsilon and delta of the mechanism's constructor."""
         root = self._root
         return float(root.epsilon), float(root.delta)
 
     @property
     def claim(self) -> float | None:
-        """Epsilon of a mechanism on numbers or categories with delta 0, or None for others."""
+        """The stated epsilon if delta is 0 and inputs are numbers or categories, or None."""
         is_supported = self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
         return pure_epsilon(self.stated) if is_supported else None
 
     @property
     def norm(self) -> str | None:
-        """Norm "l1" for mechanisms on one number, or None for others."""
+        """The norm "l1" if the mechanism's input is one number, or None for other inputs."""
         return "l1" if self._is(_NUMERIC_FAMILIES) else None
 
     @property
     def sensitivity(self) -> float | None:
-        """Distance of two inputs in the claim, or None if inputs are not numbers."""
+        """Largest distance of two neighbouring numbers, or None if inputs are not numbers."""
         return float(self.mechanism.sensitivity) if self._is(_NUMERIC_FAMILIES) else None
 
     def default_pair(self) -> Pair:
-        """Return two inputs at the distance of the claim.
+        """Return two inputs whose distance is the sensitivity of the mechanism.
 
         Returns:
-            The two values of a `Binary`. For other mechanisms, two numbers whose distance is the
-            sensitivity, shape `(1,)`, starting at the lower bound if there is one.
+            The pair of the two values of a `Binary`. For a mechanism on numbers, the pair of the
+            arrays `[low]` and `[low + sensitivity]`. Here `low` is the lower bound of the inputs,
+            or 0 if the inputs have no lower bound. The second number is at most the upper bound.
 
         Raises:
-            ValueError: if the mechanism is of another type.
+            ValueError: if the mechanism is not a `Binary` and its inputs are not numbers.
         """
         inner = self.mechanism
         if self._is({"Binary"}):
@@ -128,12 +134,13 @@ class DiffPrivLib(Adapter):
         """Call `randomise` on `x` `size` times.
 
         Args:
-            x: a value that the mechanism accepts, or an array with one number in it.
+            x: a value that the mechanism accepts, or an array of one such number.
             size: number of outputs.
             rng: not used, because the mechanism has its own generator.
 
         Returns:
-            Outputs of shape `(size,)`, or `(size, dim)` for vectors; an object array for strings.
+            Array of the outputs, shape `(size,)`. The shape is `(size, dim)` if an output is a
+            vector. The dtype is object if an output is a string.
 
         Raises:
             ValueError: if the outputs have different shapes.
@@ -144,11 +151,11 @@ class DiffPrivLib(Adapter):
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes, Any]]:
-        """Pickle the mechanism without the operating system's entropy source, which has no state.
+        """Pickle the mechanism; the copy gets its own entropy source of the operating system.
 
         Raises:
-            TypeError: if the mechanism has a `random_state`. Copies would repeat the same draws,
-                but an audit would count them as independent.
+            TypeError: if the mechanism has a `random_state`. Several copies would repeat the same
+                draws, but an audit would count these draws as independent.
         """
         buffer = io.BytesIO()
         _MechanismPickler(buffer).dump(self.mechanism)

@@ -1,9 +1,10 @@
-"""Tracing of noise through torch tensors, by shadows of their storages.
+"""Tracing of noise through torch tensors.
 
-The code under trace works with ordinary tensors. A storage that contains noise has a shadow: a
-traced array with one entry for each number of the storage. Views share the storage and therefore
-also the shadow. An in-place operation changes both. A function mode of torch observes all calls of
-torch functions.
+A trace runs a mechanism and records how each number depends on the noise. The mechanism works with
+ordinary tensors. For each storage that contains noise, the trace keeps a shadow: an array of traced
+numbers, one for each number of the storage. Views of a tensor share its storage, and therefore also
+the shadow. An in-place operation changes the storage and the shadow. A function mode of torch
+observes all calls of torch functions.
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ _DERIVED: Final = frozenset({"mul", "div", "matmul", "rmatmul", "abs", "lerp", "
 
 @dataclass(slots=True)
 class _FollowedStorage:
-    """A storage that is kept alive, with its numbers as a tensor and an array, and its shadow."""
+    """A torch storage, with its numbers as a tensor and as a numpy array, and its shadow.
+
+    The shadow is an array of traced numbers: it states how each number depends on the noise.
+    """
 
     storage: Any
     numbers: Any
@@ -130,11 +134,11 @@ class _FollowedStorage:
 
 
 class TensorFollower:
-    """Traced storages of one run, and the effects of torch functions on them.
+    """The traced tensors of one run of a mechanism, and the effects of torch functions on them.
 
     Args:
         run: the traced run.
-        draw: function that draws noise of a law.
+        draw: function that draws traced noise from a distribution with a given name.
     """
 
     def __init__(self, run: Any, draw: Draw) -> None:
@@ -146,11 +150,11 @@ class TensorFollower:
     # Functions for storages.
 
     def is_tensor(self, value: Any) -> bool:
-        """Return True for a tensor."""
+        """Return True if a value is a torch tensor."""
         return isinstance(value, self.torch.Tensor)
 
     def _is_wrapped(self, tensor: Any) -> bool:
-        """Return True for a tensor inside `vmap` or `grad`."""
+        """Return True if a value is a tensor inside `torch.func.vmap` or `torch.func.grad`."""
         is_wrapped = self.torch._C._functorch.is_functorch_wrapped_tensor
         return self.is_tensor(tensor) and bool(is_wrapped(tensor))
 
@@ -160,7 +164,7 @@ class TensorFollower:
         return tensor
 
     def get_entry(self, tensor: Any) -> _FollowedStorage | None:
-        """Return the traced storage of a tensor, or None."""
+        """Return the storage of a tensor with its shadow, or None if the tensor is not traced."""
         if not self.storages or not self.is_tensor(tensor):
             return None
         tensor = self._unwrap(tensor)
@@ -169,7 +173,10 @@ class TensorFollower:
         return self.storages.get(tensor.untyped_storage().data_ptr())
 
     def _find_places(self, tensor: Any, count: int) -> Any:
-        """Return the positions of a tensor's entries in its storage, or None for all in order."""
+        """Return the positions of a tensor's entries in its storage of `count` numbers.
+
+        None means that the tensor consists of all numbers of the storage, in order.
+        """
         if tensor.numel() == count and tensor.is_contiguous():
             return None
         # numpy is used, because torch would make a tensor without storage inside `grad`.
@@ -178,7 +185,7 @@ class TensorFollower:
         return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
 
     def get_form(self, tensor: Any) -> Any:
-        """Return a tensor as a traced array, or as a plain array if it is not traced."""
+        """Return a tensor as an array of traced numbers, or as a numpy array if not traced."""
         entry = self.get_entry(tensor)
         if entry is None:
             return _to_floats(tensor)
@@ -187,7 +194,7 @@ class TensorFollower:
         return flat if flat.shape == tuple(tensor.shape) else flat.reshape(tuple(tensor.shape))
 
     def set_form(self, tensor: Any, form: Any) -> None:
-        """Set the traced numbers of a tensor, which has the plain values already."""
+        """Set the traced numbers of a tensor to `form`; the values of the tensor do not change."""
         entry = self.get_entry(tensor)
         if entry is None and not _is_traced(form):
             return
@@ -218,7 +225,10 @@ class TensorFollower:
         entry.shadow = _copy_with_parts(shadow, values.copy(), *shadow.form)
 
     def read_tensor(self, tensor: Any, name: str) -> None:
-        """Record that a tensor was read. From then on, it has the numbers of the run on x."""
+        """Record that the mechanism read the values of a tensor in the function `name`.
+
+        The tensor then gets the values that it had in the run on x.
+        """
         entry = self.get_entry(tensor)
         if entry is None:
             return
@@ -241,7 +251,7 @@ class TensorFollower:
     # Calls of torch functions.
 
     def call_function(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Call a torch function, and trace the noise of its arguments."""
+        """Call a torch function, and trace the noise of its arguments in its result."""
         items = _list_items(args, named)
         if any(map(_is_traced, items)):
             args, named = (self._accept_arrays(part) for part in (args, named))
@@ -280,7 +290,7 @@ class TensorFollower:
         return function(*args, **named)
 
     def _accept_arrays(self, values: Any) -> Any:
-        """Convert traced numpy arrays among the arguments to tensors."""
+        """Replace arrays of traced numbers among the arguments by tensors."""
         if isinstance(values, dict):
             return {key: self._accept_arrays(value) for key, value in values.items()}
         if type(values) in (tuple, list):
@@ -288,7 +298,7 @@ class TensorFollower:
         return self.make_tensor(values, None, None) if _is_traced(values) else values
 
     def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
-        """Convert a traced array to a tensor."""
+        """Convert an array of traced numbers to a tensor with the same traced numbers."""
         value = np.array(form.value if _is_traced(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
         self.set_form(tensor, form)
@@ -309,7 +319,7 @@ class TensorFollower:
         return self.make_tensor(form, options["dtype"] or source.dtype, options["device"])
 
     def _call_each(self, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Apply a function to the tensors of lists, one after another."""
+        """Apply a function to lists of tensors, element by element; return the list of results."""
         function = getattr(self.torch.Tensor, name)
         results = []
         for place in range(len(args[0])):
@@ -350,7 +360,11 @@ class TensorFollower:
         return result
 
     def _move(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Call a function that moves entries; a new storage gets the shadows of the entries."""
+        """Call a function that moves entries of tensors, such as `reshape` or `cat`.
+
+        The traced numbers of the entries move with them. Return NotImplemented if the function
+        cannot be traced.
+        """
         data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
         for item in _list_items(args[1:], named):
             if item is not args[0] and name not in ("view_as", "reshape_as", "expand_as"):
@@ -389,7 +403,10 @@ class TensorFollower:
     def _compute(
         self, function: Any, base: str, args: Any, named: dict[str, Any], is_inplace: bool
     ) -> Any:
-        """Call a torch function, and the function on traced arrays with the same name."""
+        """Call a torch function such as `add`, and the same function on the traced arrays.
+
+        Return NotImplemented if the function cannot be traced.
+        """
         tensors = [t for t in _list_items(args, named) if self.is_tensor(t)]
         if any(not t.is_floating_point() and self.get_entry(t) is not None for t in tensors):
             return NotImplemented
@@ -423,7 +440,10 @@ class TensorFollower:
     # Draws of noise.
 
     def draw_noise(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Draw noise with a known law, as a new tensor or into an existing one."""
+        """Draw traced noise in place of a torch function such as `randn` or `normal_`.
+
+        A function whose name ends with "_" writes the noise into an existing tensor.
+        """
         names = dict(named)
         generator = names.pop("generator", None)
         if self.is_own_seed(generator):
@@ -440,7 +460,7 @@ class TensorFollower:
         return target.requires_grad_() if names.get("requires_grad") else target
 
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
-        """Draw noise of a law as a new tensor."""
+        """Draw traced noise from the distribution named `law`, and return it as a new tensor."""
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
         # The function mode must not observe these calls.
         with self.torch._C.DisableTorchFunction():
@@ -458,7 +478,7 @@ class TensorFollower:
             self.set_form(target, values)
 
     def fix_draw(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Draw from a law that is not traced, with the same bits in all runs."""
+        """Draw from a distribution that is not traced; all runs draw the same numbers."""
         if self.is_own_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _list_items(args, named):
@@ -475,20 +495,24 @@ class TensorFollower:
         return value
 
     def is_own_seed(self, generator: Any) -> bool:
-        """Return True if a fixed seed determines the draw, so that it is not noise."""
+        """Return True if the mechanism's own fixed seed determines a draw, so it is not noise."""
         if generator is None:
             return self.has_own_seed
         return generator.initial_seed() not in self.run.issued_seeds
 
     def seed_global(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
-        """Seed the global generator. After a seed that the run did not issue, draws are fixed."""
+        """Seed torch's global generator.
+
+        If the seed was not drawn in this run, the seed is a constant of the mechanism, and later
+        draws do not count as noise.
+        """
         value = int(next(iter((*args, *named.values())), 0))
         self.has_own_seed = self.has_own_seed or value not in self.run.issued_seeds
         return function(*args, **named)
 
 
 def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, Any]:
-    """Return location and scale of a draw."""
+    """Return the location and scale of a draw by a torch function with these arguments."""
     if name.startswith("randn"):
         return 0.0, 1.0
     rest = args[1:] if name.endswith("_") else args
@@ -499,7 +523,7 @@ def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, 
 
 
 def _is_traced(value: Any) -> bool:
-    """Return True for a traced array with at least one noise term."""
+    """Return True if a value is a traced array that depends on at least one noise draw."""
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
@@ -508,7 +532,10 @@ def _copy_with_parts(shadow: Any, values: Any, plain: Any, ids: Any, weights: An
 
 
 def _to_floats(tensor: Any, keep: bool = False) -> Any:
-    """Return the numbers of a tensor; with `keep`, in its own precision if numpy has it."""
+    """Return the numbers of a tensor as a float64 array.
+
+    If `keep` is True, a float32 tensor becomes a float32 array.
+    """
     plain = tensor.detach().cpu()
     if keep and str(plain.dtype) in ("torch.float32", "torch.float64"):
         return plain.numpy()
@@ -516,13 +543,13 @@ def _to_floats(tensor: Any, keep: bool = False) -> Any:
 
 
 def _is_simple(key: Any) -> bool:
-    """Return True for an index whose result is a view."""
+    """Return True for an index that gives a view of a tensor, such as an int or a slice."""
     keys = key if isinstance(key, tuple) else (key,)
     return all(k is None or k is Ellipsis or isinstance(k, int | slice) for k in keys)
 
 
 def _list_items(*values: Any) -> list[Any]:
-    """List the items inside tuples, lists and mappings, without numbers and texts."""
+    """List the objects inside nested tuples, lists and dicts, without plain numbers and strings."""
     items: list[Any] = []
     for value in values:
         kind = type(value)
@@ -539,7 +566,7 @@ def _make_mode(follower: TensorFollower) -> Any:
     from torch.overrides import TorchFunctionMode
 
     class FollowingMode(TorchFunctionMode):  # type: ignore[misc]
-        """Function mode that traces noise."""
+        """Function mode of torch that traces the noise in tensors."""
 
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -572,7 +599,10 @@ def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
 
 
 def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
-    """Return a context in which torch noise is traced, if torch is loaded."""
+    """Return a context in which torch noise is traced.
+
+    The context has no effect if torch is not imported.
+    """
     if imported_module("torch") is None:
         return nullcontext()
     return _enter_follower(run, draw)
@@ -583,7 +613,10 @@ def _get_follower(run: Any) -> TensorFollower | None:
 
 
 def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
-    """List the torch functions that its function mode does not observe, with replacements."""
+    """List the torch functions that the function mode does not observe, with replacements.
+
+    The list is empty if torch is not imported.
+    """
     torch = imported_module("torch")
     if torch is None:
         return []

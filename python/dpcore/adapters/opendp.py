@@ -52,27 +52,36 @@ _NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
 class OpenDP(Adapter):
     """An OpenDP `Measurement`, invoked once per output.
 
-    OpenDP draws from the operating system and cannot be seeded, so the seed of an audit does not
-    repeat the outputs. `x` is converted for the input domain of the measurement: arrays become
-    lists for a domain of vectors and plain numbers for a domain of scalars. Whole numbers become
-    ints if the domain contains ints (a `Pair` stores lists of numbers as float64). Other inputs are
-    passed on unchanged.
+    OpenDP gets its random numbers from the operating system and cannot be seeded. Therefore a
+    second audit with the same seed gets other outputs.
+
+    The adapter converts the input `x` to the type that the measurement's input domain requires:
+
+    - an array becomes a list if the domain consists of vectors;
+    - an array of one number becomes a plain number if the domain consists of scalars;
+    - whole numbers become ints if the domain consists of integers, because a `Pair` stores lists
+      of numbers as float64.
+
+    The adapter passes other inputs on unchanged.
 
     Args:
         measurement: the measurement.
-        d_in: distance of the two inputs in the input metric of the measurement. If it is given,
-            `stated` is the value of `measurement.map(d_in)` if that is an epsilon or an (epsilon,
-            delta). `curve` is the `claims.ZCDP` of that value if it is a rho.
-        catch: one or more exception classes that count as outcomes; see `dpcore.repeat`.
-        ask: function that takes the queryable of an interactive measurement, queries it and returns
-            the output. None means that the output is the value of the measurement.
+        d_in: distance of the two inputs in the input metric of the measurement. The adapter calls
+            `measurement.map(d_in)`. If the result is an epsilon or an (epsilon, delta), this result
+            is `stated`. If the result is a rho of zCDP, `curve` is `claims.ZCDP(rho)`. If `d_in` is
+            None, `stated` and `curve` are None.
+        catch: one or more exception classes. If the measurement raises such an exception, the
+            exception counts as the output of this call.
+        ask: function for an interactive measurement. It takes the queryable that the measurement
+            returns, queries this object and returns the output. If `ask` is None, the output is the
+            value that the measurement returns.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
 
     Example:
-        A measurement is recognised automatically. Its claim requires a neighbour relation, or a
-        distance in its input metric::
+        `dpcore.audit` recognises a measurement. The claim follows from the argument `claim`, from a
+        neighbour relation, or from the distance `d_in` in the input metric::
 
             import opendp.prelude as dp
 
@@ -95,7 +104,7 @@ class OpenDP(Adapter):
 
     @property
     def claim_advice(self) -> str:
-        """Advice on a claim from the privacy map, with a relation that suits its metric."""
+        """Text for an error message: how to get a claim from the privacy map."""
         measure = str(self.measurement.output_measure)
         if measure not in _SHOWN_BY or self._metric not in _NEIGHBOUR_RELATIONS:
             fix = "opendp.prelude.c.make_fix_delta(measurement, 1e-5) states an epsilon and a delta"
@@ -115,7 +124,7 @@ class OpenDP(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """Value of the privacy map at `d_in`: (epsilon, 0) or (epsilon, delta), or else None."""
+        """Value of the privacy map at `d_in` as (epsilon, delta), or None for other values."""
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
             return None
@@ -127,7 +136,7 @@ class OpenDP(Adapter):
 
     @property
     def curve(self) -> ZCDP | None:
-        """Curve of the privacy map at `d_in`, if the map returns a finite rho, or else None."""
+        """The zCDP claim with the rho of the privacy map at `d_in`, or None without such a rho."""
         if self.d_in is None or _SHOWN_BY.get(str(self.measurement.output_measure)) != "curve":
             return None
         rho = float(self.measurement.map(self.d_in))
@@ -135,12 +144,12 @@ class OpenDP(Adapter):
 
     @property
     def norm(self) -> str | None:
-        """Norm of the input metric, or None if it is not a norm."""
+        """Norm that gives the input metric ("l1", "l2" or "linf"), or None for other metrics."""
         return _NORM_METRICS.get(self._metric)
 
     @property
     def sensitivity(self) -> float | None:
-        """Distance of two inputs in the claim, if the metric is a norm. Otherwise None."""
+        """The distance `d_in` if the input metric is a norm, or None for other metrics."""
         return None if self.d_in is None or self.norm is None else float(self.d_in)
 
     @property
@@ -148,17 +157,18 @@ class OpenDP(Adapter):
         return str(self.measurement.input_metric).partition("(")[0]
 
     def speaking_of(self, neighbour: Any) -> OpenDP:
-        """Return the measurement with `d_in` set to the distance of a relation's neighbours.
+        """Return the measurement with `d_in` set to the largest distance of two neighbours.
 
         Args:
-            neighbour: a relation of `dpcore.pairs`.
+            neighbour: a neighbour relation of `dpcore.pairs`, such as `L1(1.0)`.
 
         Returns:
-            A mechanism whose `stated` is the value of the privacy map for these neighbours.
+            A copy of this adapter. Its `stated` or `curve` is the value of the privacy map for
+            these neighbours.
 
         Raises:
-            ValueError: if the relation does not define a distance in the input metric, or its
-                distance differs from `d_in`.
+            ValueError: if the relation does not define a distance in the input metric, or if
+                `d_in` was given and differs from this distance.
 
         Example:
             The largest distance of two neighbours in the input metric of the measurement::
@@ -195,7 +205,8 @@ class OpenDP(Adapter):
             rng: not used, because OpenDP has its own entropy source.
 
         Returns:
-            Outputs of shape `(size,)` or `(size, dim)`; an object array for strings.
+            Array of the outputs, shape `(size,)`. The shape is `(size, dim)` if an output is a
+            vector. The dtype is object if an output is a string.
 
         Raises:
             ValueError: if the outputs have different shapes.
@@ -208,7 +219,7 @@ class OpenDP(Adapter):
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle the measurement by OpenDP's serialisation, with the enabled features."""
+        """Pickle the measurement with OpenDP's own serialisation and its enabled features."""
         mod = import_module("opendp.mod")
         return _rebuild_measurement, (
             mod.serialize(self.measurement),
@@ -237,7 +248,10 @@ def _convert_argument(x: Any, carrier: str) -> Any:
 
 
 def _convert_exactly(value: Any, kind: str) -> Any:
-    """Convert a whole number to the int, float or bool of the domain, without rounding."""
+    """Convert a whole number to the type of the input domain (int, float or bool).
+
+    Values that the type does not hold exactly are returned unchanged.
+    """
     if isinstance(value, int) and kind[0] == "f" and abs(value) <= 2**53:
         return float(value)
     if isinstance(value, float) and value.is_integer() and kind[0] in "iu":

@@ -1,4 +1,4 @@
-"""Mechanisms of other released packages, called once for each output."""
+"""Adapters for objects of other packages that return one output per call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MAX_VALUES: Final = 45
 class ObjectCalls(Adapter):
     """Base class of adapters that call their object once for each output.
 
-    The object uses its own randomness, so a seed of an audit cannot repeat its outputs.
+    The object uses its own source of randomness. Therefore a second audit with the same seed gets
+    other outputs.
     """
 
     __slots__ = ()
@@ -50,7 +51,8 @@ class ObjectCalls(Adapter):
             rng: not used.
 
         Returns:
-            Outputs of shape `(size, ...)`; an object array if they have no common shape.
+            Array of the outputs, shape `(size, ...)`. If the outputs have different shapes, the
+            array has dtype object and shape `(size,)`.
         """
         answers = AnswerKeeper(repr(self))
         keep_answers(answers, self._prepare_call(x), x, size, ())
@@ -67,10 +69,11 @@ class NoiseAdder(ObjectCalls):
     """An object with `add_noise(value)`, such as a mechanism of python-dp or pipeline-dp.
 
     Args:
-        mechanism: the object. Its epsilon, delta and sensitivity are read if it states them.
+        mechanism: the object. The adapter reads its attributes for epsilon, delta and sensitivity,
+            as far as they exist.
 
     Example:
-        dpcore finds such an object and its claim::
+        `dpcore.audit` recognises such an object and reads its claim::
 
             from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
 
@@ -83,23 +86,23 @@ class NoiseAdder(ObjectCalls):
 
     @property
     def _root(self) -> Any:
-        """The object that states epsilon: a pipeline-dp object contains a python-dp object."""
+        """The object with the attribute epsilon, or the inner object of a pipeline-dp object."""
         inner = getattr(self.mechanism, "_mechanism", None)
         return self.mechanism if inner is None or has_all(self.mechanism, "epsilon") else inner
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of the object, or None if it states none."""
+        """The (epsilon, delta) of the object, or None if the object has no epsilon."""
         return _read_stated(self._root)
 
     @property
     def norm(self) -> str:
-        """The norm of the sensitivity: "l1", or "l2" for a mechanism with a delta."""
+        """The norm of the sensitivity: "l2" if delta is above 0, otherwise "l1"."""
         return "l2" if self.stated is not None and self.stated[1] else "l1"
 
     @property
     def sensitivity(self) -> float | None:
-        """The distance of two inputs in the claim, or None if the object does not state it."""
+        """The sensitivity of the object, or None if the object does not state its sensitivity."""
         for name in ("sensitivity", "l1_sensitivity", "l2_sensitivity"):
             value = getattr(self.mechanism, name, None)
             value = value() if callable(value) else value
@@ -108,7 +111,7 @@ class NoiseAdder(ObjectCalls):
         return None
 
     def default_pair(self) -> Pair:
-        """Return 0 and the sensitivity, shape `(1,)` each.
+        """Return the pair of the inputs 0 and `sensitivity`, as arrays of shape `(1,)`.
 
         Raises:
             ValueError: if the object states no sensitivity.
@@ -125,15 +128,16 @@ class NoiseAdder(ObjectCalls):
 class LocalClient(ObjectCalls):
     """Client of local privacy: an object with `privatise(value)` or `obfuscate(value)`.
 
-    Any two values are neighbours. Without a pair, an audit chooses among all pairs of values.
+    Any two values are neighbours. If an audit gets no pair of inputs, it chooses one of all pairs
+    of values.
 
     Args:
         client: the object. Its `epsilon` is the claim.
         values: the values that a user can have. Defaults to 1, ..., d for a client of pure-ldp, and
-            to 0, ..., k - 1 for a client of ldp-toolbox.
+            to 0, ..., k - 1 for a client of ldp-toolbox; d and k are attributes of the client.
 
     Example:
-        dpcore finds such a client, its claim and its pairs::
+        `dpcore.audit` recognises such a client, and reads its claim and its values::
 
             from pure_ldp.frequency_oracles.direct_encoding import DEClient
 
@@ -153,10 +157,11 @@ class LocalClient(ObjectCalls):
         return _read_stated(self.client)
 
     def default_pair(self) -> tuple[Pair, ...]:
-        """Return all pairs of values.
+        """Return all pairs of two different values.
 
         Raises:
-            ValueError: if the values are not known, or more than 45.
+            ValueError: if the values are not known, or if fewer than 2 or more than 45 values are
+                known.
         """
         values = self.values
         for name, first in (("d", 1), ("k", 0)):
@@ -179,8 +184,9 @@ class EpsilonFunction(ObjectCalls):
     """A function `f(x, epsilon=...)`, such as a tool of diffprivlib.
 
     Args:
-        function: the function. Its arguments, or its own defaults, state epsilon and delta.
-        arguments: keyword arguments of each call. None means no arguments.
+        function: the function, which is called with an input x and with `arguments`.
+        arguments: keyword arguments of each call. If they contain no epsilon or delta, the claim
+            uses the defaults in the function's signature. None means no keyword arguments.
 
     Example:
         >>> import numpy as np
@@ -197,7 +203,7 @@ class EpsilonFunction(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of the arguments or of the function's defaults, or None."""
+        """The (epsilon, delta) of the arguments, or of the function's defaults, or None."""
         try:
             parameters = inspect.signature(self.function).parameters
         except ValueError:
@@ -218,15 +224,16 @@ class EpsilonFunction(ObjectCalls):
 class FittedModel(ObjectCalls):
     """A model with `fit`, such as a model of diffprivlib; its fitted attributes are the output.
 
-    For each output, a copy of the model is fitted to a copy of the data.
+    For each output, the adapter fits a copy of the model to a copy of the data. An output is one
+    vector, which contains the numbers of all released attributes.
 
     Args:
         model: the model, not fitted. Its `epsilon` is the claim.
-        attributes: names of the released attributes, with dots for nested attributes. Defaults to
-            all numeric attributes whose names end with "_" and do not begin with "_".
+        attributes: names of the released attributes. "a.b" is the attribute b of the attribute a.
+            Defaults to all numeric attributes whose names end with "_" and do not begin with "_".
 
     Example:
-        The input is the tuple of arguments of `fit`::
+        Each of the two inputs is a tuple: the arguments of `fit`::
 
             from diffprivlib.models import GaussianNB
 
@@ -267,13 +274,13 @@ class SQLQuery(ObjectCalls):
     """A query of smartnoise-sql; its output is the list of rows without the header.
 
     Args:
-        make_reader: function that makes the private reader of a table: `make_reader(x)`.
-        query: text of the query.
-        example: a table on which the cost of the query is computed. This cost is the claim. None
-            means no table, and therefore no claim.
+        make_reader: function that takes a table x and returns a private reader of this table.
+        query: text of the query, in SQL.
+        example: a table on which the reader computes the privacy cost of the query. The
+            attribute `stated` is this cost, or None if `example` is None.
 
     Example:
-        The reader's `get_privacy_cost` gives the claim::
+        `query.stated` is the (epsilon, delta) that the reader's `get_privacy_cost` returns::
 
             def make_reader(frame):
                 return snsql.from_df(frame, metadata=metadata, privacy=privacy)
@@ -289,13 +296,13 @@ class SQLQuery(ObjectCalls):
     wrapped: ClassVar[tuple[str, ...]] = ("a function that makes a reader", "__call__")
 
     def __post_init__(self) -> None:
-        """Check the function and the query."""
+        """Check that `make_reader` is callable and that `query` is a string."""
         ObjectCalls.__post_init__(self)
         instance("query", self.query, str)
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of `get_privacy_cost`, or None without an example."""
+        """The (epsilon, delta) that `get_privacy_cost` returns, or None without `example`."""
         if self.example is None:
             return None
         epsilon, delta = self.make_reader(self.example).get_privacy_cost(self.query)
@@ -312,11 +319,11 @@ class TumultMeasurement(ObjectCalls):
 
     Args:
         measurement: the measurement, which is called with an input of its domain.
-        d_in: distance of the two inputs in the input metric, the argument of the privacy function.
-            Defaults to 1.
+        d_in: distance of the two inputs in the input metric of the measurement. The claim is the
+            value of the measurement's privacy function at this distance. Defaults to 1.
 
     Example:
-        dpcore finds a measurement and its claim::
+        `dpcore.audit` recognises a measurement and computes its claim::
 
             from tmlt.core.measurements.noise_mechanisms import AddLaplaceNoise
 
@@ -330,7 +337,7 @@ class TumultMeasurement(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The value of the privacy function as (epsilon, delta), or None for zCDP."""
+        """Value of the privacy function at `d_in` as (epsilon, delta), or None for zCDP."""
         if "ZCDP" in str(type(self.measurement.output_measure).__name__).upper():
             return None
         loss = self.measurement.privacy_function(self.d_in)
@@ -339,7 +346,7 @@ class TumultMeasurement(ObjectCalls):
 
     @property
     def curve(self) -> ZCDP | None:
-        """The zCDP claim of the privacy function, or None for another measure."""
+        """The zCDP claim with the rho of the privacy function, or None for other measures."""
         if "ZCDP" not in str(type(self.measurement.output_measure).__name__).upper():
             return None
         rho = _round_up(self.measurement.privacy_function(self.d_in))
@@ -350,13 +357,17 @@ class TumultMeasurement(ObjectCalls):
 
 
 def _read_stated(owner: Any) -> tuple[float, float] | None:
-    """Return the (epsilon, delta) of an object's attributes, or None if it has no epsilon."""
+    """Return the attributes epsilon and delta of an object, or None without an epsilon."""
     epsilon, delta = (getattr(owner, name, None) for name in ("epsilon", "delta"))
     return _check_claim(type(owner).__name__, epsilon, delta)
 
 
 def _check_claim(owner: str, epsilon: Any, delta: Any) -> tuple[float, float] | None:
-    """Return a stated (epsilon, delta), or None without an epsilon; raise an error for others."""
+    """Return (epsilon, delta), or None if epsilon is None; a delta of None counts as 0.
+
+    Raises:
+        ValueError: if epsilon is negative or delta is out of range.
+    """
     if epsilon is None:
         return None
     stated = real(f"epsilon of {owner}", epsilon, low=0.0)
@@ -364,7 +375,7 @@ def _check_claim(owner: str, epsilon: Any, delta: Any) -> tuple[float, float] | 
 
 
 def _round_up(number: Any) -> float:
-    """Convert an exact number of tmlt-core, or another number, to a float that is not smaller."""
+    """Convert an exact number of tmlt-core to a float, rounded up; accept other numbers too."""
     to_float = getattr(number, "to_float", None)
     return float(number) if to_float is None else float(to_float(round_up=True))
 

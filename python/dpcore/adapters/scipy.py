@@ -19,18 +19,18 @@ from ..streams import check_size
 class Adapter(Shown):
     """A mechanism `(x, size, rng) -> outputs` that wraps an object of another package.
 
-    The code of the object draws the outputs. An adapter never replaces its samplers or its
-    generator.
+    The object's own code draws the outputs. An adapter does not replace the samplers or the
+    generator of the object.
 
     Attributes:
-        reproducible: True if the outputs depend only on `rng`, so that the seed of an audit repeats
-            it. If False, the draws are still independent and the bound is valid, but no seed
-            repeats the counts.
+        reproducible: True if the outputs depend only on `rng`: two audits with the same seed then
+            have the same result. If False, the draws are still independent and the bound is valid,
+            but two audits with the same seed may have different counts.
         thread_safe: True if several threads may draw at the same time.
-        default_trials: number of counted draws per side of a `dp_audit` without `trials`. None
-            means the usual number. It never depends on a clock.
-        wrapped: description of the first field, followed by names of methods, at least one of which
-            it must have.
+        default_trials: number of outputs on each of the two inputs that `dp_audit` draws and counts
+            if it gets no `trials`. None means the default of `dp_audit`.
+        wrapped: description of the wrapped object for error messages, followed by names of methods.
+            The object must have at least one of these methods.
     """
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Adapter(Shown):
     wrapped: ClassVar[tuple[str, ...]] = ("an object of another package",)
 
     def __post_init__(self) -> None:
-        """Check that the object belongs to the other package."""
+        """Check that the object has one of the methods that the adapter needs."""
         name, (requirement, *methods) = self.__match_args__[0], self.wrapped  # type: ignore[attr-defined]
         value = getattr(self, name)
         if isinstance(value, type) or not any(has_all(value, method) for method in methods):
@@ -51,31 +51,32 @@ class Adapter(Shown):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) that the object itself states, or None."""
+        """The (epsilon, delta) that the object states, or None if it states no epsilon."""
         return None
 
     @property
     def claim(self) -> float | None:
-        """Epsilon that the object claims with delta 0, or None.
+        """The stated epsilon if the stated delta is 0, or None.
 
-        A statement with delta above 0 is not such a claim. Tested with delta 0, it would be refuted
-        although it is true. Pass `stated` as claim= and delta= in this case.
+        If the stated delta is above 0, `claim` is None: an audit with delta 0 could refute the
+        epsilon although the object is correct. In this case, pass the two numbers of `stated` as
+        `claim` and `delta` of the audit.
         """
         return pure_epsilon(self.stated)
 
     @property
     def claim_advice(self) -> str:
-        """Advice on the claim of the object. Empty if no advice is needed."""
+        """Advice for the error message of an audit without a claim; "" if there is no advice."""
         return ""
 
     @property
     def name(self) -> str:
-        """Name of the mechanism in reports."""
+        """The name of the mechanism in reports."""
         return repr(self)
 
 
 def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
-    """Return the epsilon of a statement if its delta is 0 and epsilon is finite, or else None."""
+    """Return the epsilon of (epsilon, delta) if delta is 0 and epsilon is finite, or None."""
     if stated is None:
         return None
     epsilon, delta = stated
@@ -88,7 +89,7 @@ def read_numbers(x: Any) -> npt.NDArray[Any]:
 
 
 def unwrap_scalar(x: Any) -> Any:
-    """Return the Python value in an array or list of one number; return other values unchanged."""
+    """Return the number in an array or list of one number; return other values unchanged."""
     if type(x) in (list, tuple) and len(x) == 1 and isinstance(x[0], (int, float, np.generic)):
         return unwrap_scalar(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
@@ -98,14 +99,16 @@ def unwrap_scalar(x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScipyNoise(Adapter):
-    """Additive noise ``x + s`` with s from a scipy distribution.
+    """Additive noise: the output is ``x + s``, and s is drawn from a scipy distribution.
 
-    Each entry of x gets a separate draw. Parameters that are arrays of the shape of x give each
-    entry its own distribution. A multivariate distribution draws the whole vector at once.
+    A univariate distribution gives each entry of x a separate draw. If the parameters of the
+    distribution are arrays with the shape of x, each entry of x has its own distribution. A
+    multivariate distribution draws one vector s for the whole of x.
 
     Args:
-        distribution: a frozen distribution such as `scipy.stats.laplace(scale=2.0)`, univariate or
-            multivariate, or an object of the newer interface such as `scipy.stats.Normal()`.
+        distribution: a frozen distribution such as `scipy.stats.laplace(scale=2.0)`, or an object
+            of scipy's newer interface such as `scipy.stats.Normal()`. A frozen distribution may be
+            multivariate.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006) for additive noise.
@@ -140,7 +143,7 @@ class ScipyNoise(Adapter):
         return f"ScipyNoise({name})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw outputs on `x`.
+        """Draw `size` outputs on `x`.
 
         Args:
             x: real numbers, any shape.

@@ -1,7 +1,8 @@
 """Calls of other packages that a trace treats as single steps, and redirected scipy draws.
 
-The output of such a step is frozen: both runs get the same output. The loss of the step is computed
-from the two inputs and from the statement of the mechanism.
+A trace runs the same code on x and on x'. A call such as `randomise` of a diffprivlib mechanism is
+one step: the run on x' gets the output of the run on x. The privacy loss of the step is computed
+from the two inputs of the call and from the epsilon that the mechanism states.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _SETS: Final = ("Symmetric", "InsertDelete", "Hamming", "ChangeOne", "Discrete")
 
 
 def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the methods `randomise` of diffprivlib with replacements, if it is loaded."""
+    """List the methods `randomise` of diffprivlib's mechanisms, each with its replacement.
+
+    The list is empty if diffprivlib is not imported.
+    """
     mechanisms = imported_module("diffprivlib.mechanisms")
     if mechanisms is None:
         return []
@@ -57,7 +61,7 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 def take_randomised_step(
     run: Any, mechanism: Any, value: Any, original: Any, arguments: Any, named: Any
 ) -> Any:
-    """Record a call of `randomise` as one step of a run."""
+    """Record a call of `randomise` as one step of a traced run, and return the output."""
     name = type(mechanism).__name__
     if callable(value):
         # In objective perturbation, the input is a function of the data, which cannot be frozen.
@@ -85,7 +89,12 @@ def take_randomised_step(
 
 
 def measure_distance(name: str, first: Any, second: Any) -> float:
-    """Compute the distance of two inputs: 1 for different categories, infinite for other shapes.
+    """Compute the distance of two inputs of a diffprivlib mechanism.
+
+    The distance of two numbers or arrays is the L1 norm of their difference. For `Exponential` and
+    `PermuteAndFlip` it is the largest absolute difference, and for `Bingham` the spectral norm. The
+    distance of two different categories is 1. The distance of arrays of different shapes is
+    infinite.
 
     Args:
         name: class name of the mechanism.
@@ -109,10 +118,11 @@ def measure_distance(name: str, first: Any, second: Any) -> float:
 def find_stated_loss(
     mechanism: Any, name: str, settings: dict[str, float], distance: float, inputs: Any
 ) -> float:
-    """Compute the loss that a diffprivlib mechanism states at a distance.
+    """Compute the privacy loss of a diffprivlib mechanism at a distance, from its stated epsilon.
 
-    If the loss is not proportional to the distance, it is the statement for each multiple of the
-    sensitivity.
+    For most mechanisms, the loss is epsilon times the distance divided by the sensitivity. If the
+    loss of a mechanism is not proportional to the distance, this quotient is rounded up to an
+    integer. If a mechanism has no sensitivity, the loss is epsilon for every distance above 0.
     """
     if not distance:
         return 0.0
@@ -131,13 +141,16 @@ def find_stated_loss(
 
 
 def _find_mass(value: Any, settings: dict[str, float], scale: float) -> float:
-    """Return the probability that noise leaves a value within its domain."""
+    """Return the probability that value plus Laplace noise is between the lower and upper bound."""
     ends = value - settings["lower"], settings["upper"] - value
     return 1.0 - 0.5 * sum(math.exp(-max(end, 0.0) / scale) for end in ends)
 
 
 def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the call of OpenDP measurements with its replacement, if OpenDP is loaded."""
+    """List the method that calls an OpenDP measurement, with its replacement.
+
+    The list is empty if OpenDP is not imported.
+    """
     module = imported_module("opendp.mod")
     if module is None:
         return []
@@ -160,7 +173,7 @@ def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 
 
 def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
-    """Compute the distance of two inputs in an OpenDP metric."""
+    """Compute the distance of two inputs in the OpenDP metric with this name."""
     if metric.startswith(_SETS):
         counts = [Counter(map(repr, np.ravel(np.asarray(v)).tolist())) for v in (first, second)]
         gap = sum(((counts[0] - counts[1]) + (counts[1] - counts[0])).values())
@@ -175,7 +188,7 @@ def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
 
 
 def _map_distance(measurement: Any, distance: float) -> float:
-    """Return the epsilon of a measurement's map at a distance, or NaN if it states none."""
+    """Return the epsilon of a measurement's privacy map at a distance, or NaN for other results."""
     if not distance:
         return 0.0
     for number in (distance, math.ceil(distance)):
@@ -192,7 +205,11 @@ def _map_distance(measurement: Any, distance: float) -> float:
 
 
 def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the draws of scipy distributions; replacements use numpy's current global generator."""
+    """List the method `rvs` of scipy distributions, with its replacement.
+
+    The replacement draws from numpy's current global generator. The list is empty if scipy.stats
+    is not imported.
+    """
     module = imported_module("scipy.stats._distn_infrastructure")
     if module is None:
         return []

@@ -20,24 +20,24 @@ from .scipy import Adapter, read_numbers
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TorchNoise(Adapter):
-    """Additive noise ``x + s`` with s from a `torch.distributions.Distribution`.
+    """Additive noise: the output is ``x + s``, and s is drawn from a torch distribution.
 
-    With a scalar distribution, each entry of x gets a separate draw. For other distributions, the
-    batch and event shapes together must equal the shape of x. The noise has the dtype of the
-    distribution, which is float32 unless its parameters have another type. torch computes the sum,
-    on x in its own dtype.
+    If the distribution is scalar, each entry of x gets a separate draw. For other distributions,
+    the batch shape followed by the event shape must equal the shape of x. The noise has the dtype
+    of the distribution's parameters, which is float32 by default. torch computes the sum ``x + s``
+    and determines its dtype; x is not converted before.
 
-    Each call sets the full state of torch's default CPU generator from `rng` and restores it
-    afterwards. CUDA generators, which use a counter and a seed, get a 64-bit seed.
+    Each call sets the full state of torch's default CPU generator from `rng`, and afterwards
+    restores the previous state. A CUDA generator gets a 64-bit seed from `rng` in the same way.
 
     Args:
-        distribution: the distribution.
+        distribution: an instance of a subclass of `torch.distributions.Distribution`.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006) for additive noise.
 
     Example:
-        A distribution is recognised automatically::
+        `dpcore.audit` recognises a distribution::
 
             import torch
 
@@ -54,15 +54,15 @@ class TorchNoise(Adapter):
 
     @property
     def device_type(self) -> str:
-        """Type of the device of its parameters."""
+        """Device type of the distribution's parameters, such as "cpu" or "cuda"."""
         return _device_type(iter(vars(self.distribution).values()))
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw outputs on `x` as an array, from `tensor`."""
+        """Draw `size` outputs on `x`, and return them as a numpy array."""
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Draw outputs on `x`.
+        """Draw `size` outputs on `x`, and return them as a tensor.
 
         Args:
             x: real numbers or a tensor, any shape.
@@ -70,7 +70,7 @@ class TorchNoise(Adapter):
             rng: a numpy Generator.
 
         Returns:
-            Outputs of shape `(size, *x.shape)`, a tensor on the distribution's device.
+            Tensor of the outputs on the distribution's device, shape `(size, *x.shape)`.
 
         Raises:
             TypeError: if x does not hold real numbers.
@@ -90,24 +90,24 @@ class TorchNoise(Adapter):
 class TorchModule(Adapter):
     """A `torch.nn.Module` that takes one batch: a noise layer, an encoder, or a whole model.
 
-    x is repeated along a new first dimension. The batch is passed to `module` in its current mode
-    (train or eval), without gradients. Floating point x is rounded to the dtype of the module's
-    parameters, or to torch's default dtype if there are none. Integers and tensors keep their
-    dtype.
+    The adapter makes a batch of `size` copies of x. It passes the batch to the module in the
+    module's current mode (train or eval), without gradients. Floats in x are rounded to the dtype
+    of the module's parameters, or to torch's default dtype if the module has no float parameters.
+    Integers keep their dtype. If x is a tensor, it keeps its dtype too.
 
-    Rows of the batch must not influence each other, or the outputs are not independent. Therefore a
-    batch norm that uses batch statistics is refused. Each call seeds torch's default generators
-    from `rng` and restores them afterwards. The outputs of a module with its own generator cannot
-    be repeated.
+    Rows of the batch must not influence each other; otherwise the outputs are not independent.
+    Therefore the adapter raises a ValueError if a batch norm uses batch statistics. Each call seeds
+    torch's default generators from `rng`, and afterwards restores their previous states. If a
+    module has its own generator, a second audit with the same seed gets other outputs.
 
     Args:
-        module: the module.
+        module: the module, whose `forward` takes one tensor and returns one tensor.
 
     Source:
         Krishna, Gupta and Dupuy (2021), where the mechanism is a layer of an autoencoder.
 
     Example:
-        A module is recognised automatically::
+        `dpcore.audit` recognises a module::
 
             class Noise(torch.nn.Module):
                 def forward(self, x):
@@ -125,20 +125,23 @@ class TorchModule(Adapter):
 
     @property
     def device_type(self) -> str:
-        """Type of the device of the module."""
+        """Device type of the module's parameters and buffers, such as "cpu" or "cuda"."""
         return _device_type(chain(self.module.parameters(), self.module.buffers()))
 
     @property
     def torch_threads(self) -> int | None:
-        """Number of threads in a block: 1 for dpcore's noise layers, or None for torch's own."""
+        """Number of torch threads during a call, or None for torch's current setting.
+
+        The number is 1 for a noise layer of dpcore.
+        """
         return 1 if _keeps_float64(self.module) else None
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Pass a batch of `size` copies of `x` to the module; return the result as an array."""
+        """Pass a batch of `size` copies of `x` to the module; return the outputs as an array."""
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Pass a batch of `size` copies of `x` to the module.
+        """Pass a batch of `size` copies of `x` to the module; return the outputs as a tensor.
 
         Args:
             x: real numbers or a tensor, any shape.
@@ -146,7 +149,7 @@ class TorchModule(Adapter):
             rng: a numpy Generator.
 
         Returns:
-            Outputs of shape `(size, ...)`, the tensor that the module returned.
+            The tensor that the module returned, shape `(size, ...)`.
 
         Raises:
             TypeError: if x does not hold real numbers, or the module does not return a tensor.
@@ -164,7 +167,10 @@ class TorchModule(Adapter):
         return output
 
     def _placed(self, torch: Any, x: Any) -> Any:
-        """Move the input to the module's device and, if it is not a tensor, to its dtype."""
+        """Move the input to the module's device; convert floats to the module's dtype.
+
+        A tensor keeps its dtype.
+        """
         # A learnt float64 epsilon does not determine the dtype in which the layer computes.
         parts = [part for part in self.module.modules() if not _keeps_float64(part)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
@@ -176,14 +182,14 @@ class TorchModule(Adapter):
 
 
 def refuse_mixing(module: Any, name: str = "module") -> None:
-    """Raise an error if a module has a batch norm that makes rows depend on each other.
+    """Raise a ValueError if a batch norm of a module makes the rows depend on each other.
 
     Args:
         module: a torch module.
         name: name of the module in the error message.
 
     Raises:
-        ValueError: if it contains a batch norm that uses batch statistics.
+        ValueError: if the module contains a batch norm that uses batch statistics.
     """
     torch = import_module("torch")
     for layer in module.modules():
@@ -194,7 +200,7 @@ def refuse_mixing(module: Any, name: str = "module") -> None:
 
 
 def _keeps_float64(module: Any) -> bool:
-    """Return True for a noise layer of dpcore, which draws in float64."""
+    """Return True if a module is a noise layer of dpcore that draws its noise in float64."""
     return has_all(module, "keeps_float64")
 
 
@@ -217,7 +223,7 @@ def _device_type(held: Iterator[Any]) -> str:
 
 
 def _describe_output(output: Any) -> str:
-    """Describe a module's result that is not a tensor, with the names of its parts."""
+    """Describe a module's output that is not a tensor, for an error message."""
     kind = type(output).__name__
     if isinstance(output, Mapping):
         return f"{kind} with {', '.join(map(repr, output))}"

@@ -1,4 +1,4 @@
-"""Attacks: they turn pilot outputs into the event that an audit counts."""
+"""Attacks: from the pilot (the first draws), each chooses the event that an audit then counts."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ def _normalise_name(name: str) -> str:
 
 
 def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
-    """Return an attack by its name, with its default settings.
+    """Return the attack with a given name, with its default settings.
 
     Args:
-        name: a key of `NAMES`, or the name of a class.
-        argument: name of the argument in error messages.
+        name: name of an attack, such as "majority", or name of its class, such as "MajorityVote".
+            Upper and lower case, hyphens and underscores make no difference.
+        argument: name of the caller's argument, for error messages.
 
     Returns:
         The attack.
@@ -80,5 +81,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return the public names, without the imported ones."""
+    """List the public names of this package, without the names that it imports."""
     return [*__all__]

@@ -1,15 +1,18 @@
 """Additive scores: sums over binned features of an output, and the attack that fits them.
 
-The best features, bins and weights depend on the mechanism. Therefore several scores are fitted on
-the pilot. The simplest has a few bins that all columns share, for weak signals. The most detailed
-has separate bins for each pattern, for strong signals. The draws that choose the threshold also
-choose one of the scores.
+The best features, bins and weights depend on the mechanism. Therefore the attack fits several
+scores on the pilot (the first draws, on which the event is chosen). The simplest score has a few
+bins that all columns share; it suits weak signals. The most detailed score has separate bins for
+each pattern; it suits strong signals. The draws that choose the threshold also choose one of the
+scores.
 
-A pattern is the combination of the symbols of a row's columns. The key of a pattern is a sum: each
-bin of the row adds one number. Keys stay below 2**52, because every reader of JSON can hold such
-numbers. If the symbols fit as digits of one number, the key is that number; otherwise each bin adds
-random bits. With random bits, two patterns may have the same key. They then get one common score,
-which costs only power.
+Each bin of a column has a symbol: 0 for ordinary values, and another number for each atom (a
+frequent value), for infinities and for NaN. The pattern of a row is the list of the symbols of its
+columns. The key of a pattern is the sum of one number for each bin of the row. Keys stay below
+2**52, because every reader of JSON can hold such numbers. If the symbols fit as digits of one
+number, the key is this number. Otherwise each bin adds a random number. With random numbers, two
+patterns may have the same key and therefore the same score. The attack then loses some power, and
+the bound stays valid.
 """
 
 from __future__ import annotations
@@ -68,12 +71,12 @@ _TRANSFORM_NAMES: Final = {
 
 
 class Coding(NamedTuple):
-    """The weights of the bins, whose sum is the key of a pattern.
+    """The numbers that bins add to the key of a pattern.
 
     Args:
-        keys: number that every bin adds, shape `(bins,)`.
-        radices: value of each column's digit, shape `(columns,)`, or None if the digits of the key
-            do not stand for columns.
+        keys: number that each bin adds to the key, shape `(bins,)`.
+        radices: place value of each column's digit in the key, shape `(columns,)`. None if the key
+            has no digit for each column.
         sizes: number of different digits of each column.
     """
 
@@ -83,7 +86,11 @@ class Coding(NamedTuple):
 
 
 def code_by_column(layout: Layout) -> Coding:
-    """Code patterns so that the key states the symbol of each column."""
+    """Return a coding in which each column is a digit of the key, or adds a random number.
+
+    The digit of a column is the number of its symbol. Random numbers are used if the digits of all
+    columns need more than 52 bits.
+    """
     digits, sizes = _number_symbols(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
@@ -96,10 +103,10 @@ def code_by_column(layout: Layout) -> Coding:
 
 
 def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
-    """Code patterns by how often each symbol occurs in a class of columns, or None if too long.
+    """Return a coding in which the key states how often each symbol occurs in a class of columns.
 
-    The key loses the order of the columns in a class. If these columns are exchangeable, their
-    order carries no information.
+    The key does not contain the order of the columns in a class. If these columns are exchangeable,
+    their order carries no information. Return None if the key needs more than 52 bits.
     """
     digits, sizes = _number_symbols(layout)
     radix, adds = 1, np.zeros(digits.shape)
@@ -114,7 +121,11 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
 
 
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
-    """Assign numbers from 0 to the symbols of each column, as in `Layout.places`; count them."""
+    """Assign numbers from 0 to the symbols of each column.
+
+    Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
+    of different symbols of each column.
+    """
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = np.ones(len(digits), np.int64)
     firsts = layout.symbols[layout.places[:, 0]]
@@ -133,12 +144,12 @@ def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
 
 
 class Part(NamedTuple):
-    """Columns that depend on each other, but not on other columns.
+    """A set of columns that depend on each other, but not on other columns.
 
     Args:
-        columns: the dependent columns that have symbols. None stands for all columns of a pattern,
-            if its key holds no digits.
-        valued: True if ordinary values depend on these columns.
+        columns: those columns of the set that have more than one symbol. None means all columns of
+            the pattern.
+        valued: True if a column of the set has ordinary values (values that are not atoms).
     """
 
     columns: Ints | None
@@ -153,7 +164,7 @@ class Patterns(NamedTuple):
         keys: keys of the patterns, increasing.
         k: number of times that each pattern occurs on x.
         k_prime: number of times that each pattern occurs on x'.
-        parts: sets of columns that do not depend on each other.
+        parts: sets of columns. Columns of different sets do not depend on each other.
         sizes: number of outputs on x and on x'.
     """
 
@@ -166,7 +177,7 @@ class Patterns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
-        """Count the patterns of a pilot, and omit those that occur only once."""
+        """Count the patterns of the pilot outputs, without patterns that occur only once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
         total = counts.sum(axis=0, dtype=float)
@@ -180,11 +191,14 @@ class Patterns(NamedTuple):
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:
-        """Return the share of the pilot that has one of these patterns."""
+        """Return the share of the pilot outputs whose pattern is one of these patterns."""
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
-        """Return the weight of each pattern, the sum of the weights of its independent parts."""
+        """Return the weight of each pattern: the sum over the independent sets of columns.
+
+        The weight of a set of columns is the shrunken log ratio of the counts of its symbols.
+        """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
             which = self._number_restrictions(part.columns)
@@ -193,10 +207,10 @@ class Patterns(NamedTuple):
         return weights
 
     def groups(self) -> Ints:
-        """Return the row of bin weights that each pattern uses.
+        """Return the group of each pattern: the row of bin weights that its outputs use.
 
-        Patterns are grouped by the parts that influence ordinary values. Group 0 holds all rare
-        patterns.
+        Two patterns are in one group if they have the same symbols in the sets of columns with
+        ordinary values. All rare patterns are in group 0.
         """
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
@@ -211,7 +225,10 @@ class Patterns(NamedTuple):
         return numbers[which]
 
     def _number_restrictions(self, columns: Ints | None) -> Ints:
-        """Return a number for each pattern's symbols in some columns (None: in all columns)."""
+        """Assign a number to each pattern: equal numbers for equal symbols in the given columns.
+
+        None means all columns.
+        """
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
         radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]
@@ -220,7 +237,10 @@ class Patterns(NamedTuple):
 
 
 def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
-    """Find sets of columns, with any symbols, that do not depend on each other on either side."""
+    """Divide the columns with symbols into sets that do not depend on each other.
+
+    Two columns are in one set if they are dependent on x or on x'.
+    """
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
@@ -235,9 +255,10 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
 
 
 def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
-    """Return a letter for each bin, and the number of letters of each column.
+    """Return a small whole number (a letter) for each bin, and the number of letters per column.
 
-    A letter is a symbol, or a quarter of the bins of ordinary values.
+    The bins of ordinary values have four letters, one for each quarter of these bins. Each other
+    symbol has its own letter.
     """
     ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
@@ -254,11 +275,16 @@ def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
 
 
 def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
-    """Find pairs of dependent columns, by a chi-square test over frequent cells.
+    """Find pairs of dependent columns with a chi-square test on combinations of two letters.
+
+    The test uses the combinations with an expected count of at least 1.
 
     Args:
-        columns: letters, shape `(columns, size)`.
+        columns: letters (small whole numbers) of the columns, shape `(columns, size)`.
         sizes: number of letters of each column.
+
+    Returns:
+        Matrix of shape `(columns, columns)`; entry (i, j) with i > j is True for dependent columns.
     """
     linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
     total = max(1, columns.shape[1])
@@ -276,7 +302,10 @@ def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
 
 
 def _connected_components(linked: Flags) -> list[Ints]:
-    """Return the connected components of a graph, each as a list of increasing places."""
+    """Return the connected components of a graph, each as an increasing array of node numbers.
+
+    `linked` is the adjacency matrix of the graph.
+    """
     linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
     # Each node takes the smallest place that it can reach; neighbours pass these places on.
     firsts = np.arange(len(linked))
@@ -286,7 +315,7 @@ def _connected_components(linked: Flags) -> list[Ints]:
 
 
 def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
-    """Return the order of patterns in the core's table, and where each hash begins there."""
+    """Return the order of the patterns by their hash, and the place at which each hash begins."""
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
     order = np.argsort(hashes, kind="stable")
@@ -295,10 +324,10 @@ def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
 
 
 class Pilot:
-    """Rows of numbers of both sides, and the values that several fits share."""
+    """Pilot outputs on x and on x' as rows of numbers, with the values that several fits share."""
 
     def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
-        """Keep the rows, and take a sample of both sides."""
+        """Store the rows, and take a sample of the rows on x and on x'."""
         self.sides = rows, rows_prime
         self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
         most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
@@ -309,16 +338,19 @@ class Pilot:
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
     def layout(self, transform: str, classes: Ints) -> Layout:
-        """Return the layout of a transform with one set of bins per class; it is made only once."""
+        """Return the bins of the transformed columns; columns of one class share their bins.
+
+        A second call with the same arguments returns the same layout.
+        """
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
             self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
     def counts(self, layout: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
-        """Count every bin of every group.
+        """Count the outputs in each bin, separately for each group of patterns.
 
-        Return counts of x and of x', `(groups, columns, bins)`.
+        Return the counts on x and the counts on x', each of shape `(groups, columns, bins)`.
         """
         order, first = order_by_hash(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
@@ -335,12 +367,12 @@ class Pilot:
 
 
 def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[AdditiveScore]:
-    """Fit the scores that compete, on pilot outputs.
+    """Fit additive scores on pilot outputs, from which one score is chosen later.
 
     Args:
         rows: outputs on x, shape `(size, columns)`.
-        rows_prime: outputs on x'.
-        pair: the inputs; they only show which columns have the same two inputs.
+        rows_prime: outputs on x', shape `(size', columns)`.
+        pair: the two inputs. They only show which columns have the same two inputs.
         bins: number of quantile bins of a column.
 
     Yields:
@@ -357,7 +389,7 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
 
 
 def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
-    """Fit scores that treat columns as independent."""
+    """Yield scores without patterns: sums of the weights of the columns' bins."""
     classes = classes_of_columns(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
@@ -379,7 +411,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
 
 
 def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
-    """Sum counts over the columns of each class."""
+    """Return the counts of bins, summed over the columns of each class."""
     sums = np.zeros((int(kinds.max()) + 1, *counts.shape[1:]))
     # Counts are whole numbers, and therefore their sums are exact in any order.
     np.add.at(sums, kinds, counts)
@@ -387,7 +419,7 @@ def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
 
 
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
-    """Fit scores of patterns, alone and with the values given the pattern."""
+    """Yield scores that use patterns; some also have weights for the bins of ordinary values."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
     codings: list[Coding | None] = [code_by_column(layout)]
@@ -404,7 +436,12 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
 def _fit_given_patterns(
     pilot: Pilot, layout: Layout, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
-    """Fit the pattern alone, then with the values given the symbol, then given the pattern."""
+    """Yield up to three scores of the patterns, from the simplest to the most detailed.
+
+    The first score is the weight of the pattern. The second adds weights of ordinary values that
+    all patterns share. The third has separate weights of ordinary values for each group of
+    patterns.
+    """
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
@@ -422,14 +459,17 @@ def _fit_given_patterns(
 
 
 def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
-    """Compute the weights of bins given that a value is ordinary, shape `(classes, bins)`."""
+    """Compute log ratios of the bins' conditional shares, given that the value is ordinary.
+
+    The shape is `(classes, bins)`. An ordinary value is a value that is not an atom.
+    """
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
     return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
 
 
 def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
-    """Compute weights given the pattern: the usual weights plus significant differences."""
+    """Compute weights for each group of patterns: the common weights plus shrunken differences."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
@@ -442,7 +482,7 @@ def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
 
 
 class _TabulatedScore(Merged):
-    """A record with a table that is computed from its fields."""
+    """Base class of a record with a table that is computed from its fields."""
 
     __slots__ = ("_table",)
     _table: Any
@@ -450,35 +490,40 @@ class _TabulatedScore(Merged):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
-    """A weight for the pattern of an output plus weights for the bins of its columns.
+    """A score of an output: the weight of its pattern plus the weights of its columns' bins.
 
     ``score = pattern_weights[pattern] + sum over columns i of weights[group, i, bin of value i]``.
-    The columns depend on `transform`. They are the entries of an output; or its first entry and the
-    differences between neighbouring entries; or its entries in increasing order. Column i has the
-    edges ``edges[offsets[i]:offsets[i + 1]]``. Its bins are the intervals between these edges, and
-    each bin includes its lower edge. One more bin holds NaN. The pattern is the sum of the ``keys``
-    of an output's bins. A pattern that is not in ``patterns`` has weight 0 and uses the first group
-    of bin weights.
+    The argument `transform` determines the columns:
+
+    - "values": the entries of the output;
+    - "differences": the first entry, and the differences between neighbouring entries;
+    - "sorted": the entries in increasing order.
+
+    Column i has the edges ``edges[offsets[i]:offsets[i + 1]]``. The edges divide the real line into
+    the bins of the column, and each bin includes its lower edge. One more bin, the last, holds NaN.
+    Each bin has a number in ``keys``, and the pattern of an output is the sum of the numbers of its
+    bins. Each pattern belongs to a group, which selects a row of ``weights``. A pattern that is not
+    in ``patterns`` has weight 0 and belongs to group 0.
 
     Args:
         transform: "values", "differences" or "sorted".
         edges: sorted edges, column after column.
-        offsets: places where each column's edges begin, and where the last column's edges end.
-        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`; or
-            empty.
-        patterns: patterns, all different.
-        groups: the row of `weights` that each pattern uses.
+        offsets: index in `edges` at which each column's edges begin, followed by `len(edges)`.
+        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`. An
+            empty array means that the score has no patterns.
+        patterns: the patterns that have a weight or a group, all different.
+        groups: the group of each pattern: the row of `weights` that outputs with this pattern use.
         pattern_weights: weight of each pattern, in units of the log-likelihood ratio.
-        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`; if it has no rows,
-            only patterns count.
+        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`. If it has no rows,
+            the score is the weight of the pattern.
 
     Raises:
         TypeError: if an array holds numbers of the wrong type.
         ValueError: if lengths do not match, edges are not sorted, or weights are not finite.
 
     Source:
-        Neyman and Pearson (1933): for independent columns the log-likelihood ratio, the best
-        score, is such a sum.
+        Neyman and Pearson (1933): the log-likelihood ratio is the best score. For independent
+        columns it is a sum over the columns.
 
     Example:
         >>> import numpy as np
@@ -503,7 +548,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     scores."""
 
     def __post_init__(self) -> None:
-        """Freeze the arrays. The core checks that they match."""
+        """Make the arrays read-only, and check that they match each other."""
         choice("transform", self.transform, TRANSFORMS)
         arrays.freeze_arrays(self)
         self._check_lengths()
@@ -535,13 +580,15 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         cls, layout: Layout, keys: Words, patterns: Words, groups: Ints, pattern_weights: Floats,
         weights: Floats,
     ) -> AdditiveScore:  # fmt: skip
-        """Return the score of a fit, without patterns of weight 0.
+        """Return the score with the bins of a layout and with fitted weights.
+
+        Patterns of weight 0 that belong to group 0 are left out.
 
         Args:
             layout: columns and bins of the score.
             keys: number that every bin adds to the pattern, or an empty array.
             patterns: the patterns of the pilot, increasing.
-            groups: the row of bin weights that each pattern uses.
+            groups: for each pattern, the row of `weights` that outputs with this pattern use.
             pattern_weights: one weight for each pattern.
             weights: weights of every bin, shape `(groups, bins)`; no rows if bins have no weight.
         """
@@ -562,8 +609,8 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if outputs have a different number of entries, or hold whole numbers beyond
-                2**53.
+            ValueError: if the number of entries of an output differs from the number of columns,
+                or if an output contains a whole number beyond 2**53.
         """
         rows = read_numbers(outputs, self.offsets.size - 1)
         layout = self.transform, self.edges, self.offsets, self.keys
@@ -574,7 +621,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         columns = self.offsets.size - 1
         summed = f"{columns} {_TRANSFORM_NAMES[self.transform]}" if columns > 1 else "the output"
         if not self.weights.any():
@@ -584,7 +631,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
 
     def _count_bins(self) -> int:
-        """Return the number of bins that the weights distinguish, for the column with the most."""
+        """Return the largest number of bins with different weights in one column."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)
         # The steps to NaN and to the next column are not edges.
@@ -595,24 +642,34 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
-    """The log-likelihood ratio summed over binned features of numeric outputs.
+    """Attack with the log-likelihood ratio summed over binned features of numeric outputs.
 
-    Features are the entries of an output, its first differences and its order statistics. A further
-    feature is a joint pattern: which entries are NaN, infinite or at a frequent value, and the
-    values of columns with few values. The other values have bins for each pattern. The log ratios
-    come from histograms of the pilot. They are shrunk towards 0, and neighbouring bins with little
-    information are pooled. Several such scores are made. The coarsest has two bins per column,
-    shared by all columns with the same two inputs; the finest has separate bins for every pattern.
-    The draws that choose the threshold choose one of these scores. The event is the optimal test,
-    up to the width of the bins, for noise that is independent over entries or over increments. For
-    discrete outputs with few patterns it is always optimal.
+    The event is "the score of the output is above (or below) a threshold". The features of an
+    output are its entries, their first differences, or their order statistics. Each feature has
+    bins, and each bin has a weight. The score is the sum of the weights of the bins that contain
+    the features. To compute the weights, the attack makes two histograms of each feature from the
+    pilot (the first draws, on which the event is chosen): one on x and one on x'. The weight of a
+    bin is the log ratio of its share on x to its share on x'. The attack shrinks the weights
+    towards 0, and it merges neighbouring bins with little information.
 
-    Outputs that differ only by float rounding count as one value. Edges lie in the gaps between
-    such clusters. NaN and infinities are treated like other values. The attack does not apply to
-    outputs that are not numbers, or that hold whole numbers beyond 2**53.
+    The pattern of an output can be one more feature. The pattern states which entries are NaN,
+    infinite, or equal to a frequent value, and at which value. For columns with few values, the
+    pattern contains the values themselves. The other values can have separate bins for each
+    pattern.
+
+    The attack makes several scores of this form. The coarsest score has two bins per column, which
+    all columns with the same two inputs share. The finest score has separate bins for every
+    pattern. Other pilot draws, which are not in the histograms, choose one of these scores and its
+    threshold. If the entries of the noise are independent, or if their increments are independent,
+    the event is the optimal test up to the width of the bins. For discrete outputs with few
+    patterns, the event is always optimal.
+
+    Two floats count as one value if they can be the same real number with different rounding
+    errors. NaN and infinities are treated like other values. The attack does not apply to outputs
+    that are not numbers, or that contain whole numbers beyond 2**53.
 
     Args:
-        bins: largest number of quantile bins of a column; some more bins cover both tails.
+        bins: largest number of quantile bins of a column. A few more bins cover the two tails.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -636,19 +693,20 @@ class Additive(ScoreAttack):
     bins: int = 32
 
     def __post_init__(self) -> None:
-        """Check the number of bins."""
+        """Check that `bins` is an integer from 2 to 1024."""
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that compete; empty if outputs are not numbers or nearly overflow.
+        """Return the scores that are fitted on pilot outputs (the first draws of an audit).
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            At least one score, if the attack applies.
+            At least one score if the attack applies. The tuple is empty if the outputs are not
+            numbers, contain whole numbers beyond 2**53, or exceed 1e300 in magnitude.
         """
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or not all(map(is_exact_in_float64, rows)):

@@ -1,4 +1,4 @@
-"""Outputs as rows of numbers: how to read, cut and compare them, and to freeze arrays."""
+"""Functions that read outputs as rows of numbers, cut and compare rows, and freeze arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _MIN_MEAN_REPEATS: Final = 8
 
 
 class Merged(Record):
-    """A score that is a function of cells; the cells already allow for rounding."""
+    """Base class of scores that are functions of cells, such as the bin of a number.
+
+    Rounding does not move an output from cell to cell.
+    """
 
     __slots__ = ()
 
@@ -48,13 +51,13 @@ def freeze_arrays(record: Any, *alike: str) -> None:
 
     Args:
         record: the dataclass.
-        *alike: names of fields that must be vectors of one length.
+        *alike: names of fields that must be vectors of the same length.
 
     Raises:
         TypeError: if a field does not hold real numbers, or a field of `Words` or `Codes` does not
             hold integers.
-        ValueError: if an integer field holds values that are not whole numbers of its type, or
-            vectors differ in length from the first.
+        ValueError: if a field of an integer type holds numbers that this type cannot hold, or if
+            the fields in `alike` are not vectors of the same length.
     """
     for field in fields(record):
         if field.type in _DTYPES_BY_ALIAS:
@@ -74,7 +77,10 @@ def freeze_arrays(record: Any, *alike: str) -> None:
 
 
 def whole_floats(rows: Array) -> Flags:
-    """Return which floats are whole numbers below 2^53; above, all floats are whole."""
+    """Return which floats are whole numbers with a magnitude below 2^53.
+
+    Larger floats are not counted, because each of them is a whole number.
+    """
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
@@ -84,12 +90,12 @@ def whole_floats(rows: Array) -> Flags:
 def chunk_slices(
     rows: Array, most: int = _CACHED_NUMBERS, width: int | None = None
 ) -> Iterator[slice]:
-    """Cut rows into slices of about as many numbers as the cache holds.
+    """Yield slices that divide rows into blocks small enough for the processor's cache.
 
     Args:
-        rows: shape `(size, ...)`.
-        most: numbers in a slice. A slice has at least one row.
-        width: numbers in a row. Defaults to the second dimension.
+        rows: array of shape `(size, ...)`.
+        most: largest number of numbers in a block. A block has at least one row.
+        width: number of numbers in a row. Defaults to the second dimension of `rows`.
     """
     step = max(1, most // max(1, rows.shape[1] if width is None else width))
     for first in range(0, len(rows), step):
@@ -97,15 +103,15 @@ def chunk_slices(
 
 
 def finite_values(*values: Array) -> Floats:
-    """Return all finite values, sorted, as float64."""
+    """Return the finite values of all arrays together, sorted, as float64."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])
 
 
 def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
-    """Yield slices of columns and their values on each side, shape `(columns, size)`.
+    """Yield blocks of columns: a slice, and the values of its columns in each array.
 
-    A slice has at least one column.
+    The values have shape `(columns, size)`. A block has at least one column.
     """
     step = max(1, SLICE_NUMBERS // max(1, *map(len, sides)))
     for first in range(0, sides[0].shape[1], step):
@@ -114,7 +120,7 @@ def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
 
 
 def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
-    """Return the distinct values of both sides, increasing, and their counts on each side.
+    """Return the distinct values of two arrays, increasing, and their counts in each array.
 
     Example:
         >>> keys, counts = count_values(np.array([3, 1, 3]), np.array([2]))
@@ -130,7 +136,7 @@ def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
 
 
 def read_columns(outputs: Array) -> Array | None:
-    """Return outputs as rows of numbers, shape `(size, entries)`, or None for other types."""
+    """Return outputs as rows of numbers, shape `(size, entries)`, or None for other dtypes."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
@@ -154,9 +160,10 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
 
 
 def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
-    """Return both sides as rows of numbers, or None unless both are numbers of equal width.
+    """Return the outputs on x and on x' as rows of numbers, or None.
 
-    It also returns None for a pilot without outputs or entries, which cannot be fitted.
+    The result is None in these cases: outputs are not numbers, outputs on x and on x' have
+    different numbers of entries, or one of the arrays is empty.
     """
     rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
@@ -165,17 +172,17 @@ def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array]
 
 
 def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
-    """Return True if whole rows repeat so often that scores of patterns see each row.
+    """Return True if whole rows repeat so often that each distinct row can have its own score.
 
-    In that case a product, sum or residue of the entries adds no information to the pattern, and a
-    score for it would only cost time.
+    Then a score of a product, sum or residue of the entries would add no information.
 
     Args:
         rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
-        rows_prime: the same on x'.
+        rows_prime: pilot outputs on x' in the same form.
 
     Returns:
-        True if, in the first rows of both sides, a distinct row occurs 8 times or more on average.
+        True if a distinct row occurs at least 8 times on average, in a sample of the first rows on
+        x and on x'.
     """
     some = np.concatenate([rows[:_REPEAT_SAMPLE_ROWS], rows_prime[:_REPEAT_SAMPLE_ROWS]])
     few = some[:: max(1, len(some) // 64)]
@@ -186,14 +193,14 @@ def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
 
 
 def _count_distinct(rows: Array) -> int:
-    """Count the distinct rows by their bytes. -0.0 and 0.0 differ, which is precise enough here."""
+    """Count the rows whose bytes are distinct; -0.0 and 0.0 count as different."""
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
     return int(np.unique(whole).size)
 
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
-    """Return the columns ordered by the difference between the sides, the largest first."""
+    """Return column numbers, ordered by the difference between x and x', the largest first."""
     sides = columns[:_MAX_COMPARED_ROWS], columns_prime[:_MAX_COMPARED_ROWS]
     pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
     deviates = deviates_of(*_core.compare_columns(pooled, len(sides[0])))
@@ -201,13 +208,19 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Return the normal deviate of a chi-square test of a column, whatever its number of bins."""
+    """Compare a column on x and on x' with a chi-square test; return the normal deviate.
+
+    The normal deviate has the same upper tail probability as the test statistic.
+    """
     pooled = np.concatenate([column, column_prime], dtype=np.float64)
     return float(deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
 
 
 def deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
-    """Return normal deviates of chi-square statistics; minus infinity if `freedoms` is 0."""
+    """Return the normal deviates with the same upper tail probabilities as chi-square statistics.
+
+    `freedoms` are the degrees of freedom. The deviate is minus infinity if they are 0.
+    """
     from scipy.special import gammaincc, gammaln, ndtri_exp
 
     halves, points = freedoms / 2.0, statistics / 2.0

@@ -1,4 +1,4 @@
-"""Atoms of a column: values of positive probability, as far as rounding permits to see them."""
+"""Atoms of a column: values of positive probability, found in pilot outputs despite rounding."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MAX_VALUES_PER_ATOM: Final = 2**14
 
 
 def first_rows(rows: Array) -> Array:
-    """Return the first rows, up to the number that a search for atoms uses."""
+    """Return the first rows, as many as the search for atoms (frequent values) uses."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 
 
 class Atoms(NamedTuple):
-    """Values of positive probability, as intervals that are far from all other values.
+    """Values of positive probability (atoms), as intervals that are far from all other values.
 
     Args:
-        lows: lower ends, increasing, shape `(atoms,)`.
-        highs: upper ends, each below the next lower end.
-        counts: number of values in each interval.
+        lows: lower ends of the intervals, increasing, shape `(atoms,)`.
+        highs: upper ends of the intervals, each below the next lower end.
+        counts: number of sample values in each interval.
     """
 
     lows: Floats
@@ -43,17 +43,17 @@ class Atoms(NamedTuple):
 
 
 def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
-    """Return the atoms among sorted finite values.
+    """Return the atoms (values of positive probability) among sorted finite values.
 
-    A cluster consists of values that rounding can make equal (see `steps_of`). The interval of an
-    atom extends one tolerance beyond its cluster. Therefore neighbouring intervals never touch, and
-    rounding never moves a value out of its interval.
+    A cluster consists of values that may be the same real number, computed with different rounding
+    errors. A cluster with enough values is an atom. Its interval extends beyond the cluster by the
+    rounding tolerance. Therefore neighbouring intervals do not touch, and rounding does not move a
+    value out of its interval.
 
     Args:
-        values: sorted, finite, shape `(size,)`.
-        grain: grain of the column.
-        least: least number of occurrences of an atom. Defaults to `_MIN_ATOM_COUNT`, and at least
-            one in `_MAX_VALUES_PER_ATOM` values.
+        values: values of a column, sorted and finite, shape `(size,)`.
+        grain: the rounding tolerance of the column.
+        least: least number of values in an atom. Defaults to `size // 2**14`, at least 4.
 
     Returns:
         The atoms, in increasing order.
@@ -81,12 +81,15 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
 
 
 def may_have_atoms(ordered: Floats, grains: Sequence[Grain], least: int | None = None) -> Flags:
-    """Return which columns may have atoms (see `atoms_of`). Most columns have no values that close.
+    """Return which columns may have atoms, by a test that is faster than `atoms_of`.
+
+    An atom is a value of positive probability. A column without `least` values close to each other
+    has no atoms.
 
     Args:
         ordered: sorted values of each column, shape `(columns, size)`; NaN last.
-        grains: grains of the columns.
-        least: least number of occurrences of an atom, see `atoms_of`.
+        grains: the rounding tolerance of each column.
+        least: least number of values in an atom. Defaults to `size // 2**14`, at least 4.
     """
     steps = _least_atom_count(ordered.shape[1], least) - 1
     if ordered.shape[1] <= steps:
@@ -106,6 +109,6 @@ def _least_atom_count(size: int, least: int | None) -> int:
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:
-    """Return which finite values lie outside all atoms."""
+    """Return which finite values lie outside the intervals of all atoms."""
     highs = np.append(-np.inf, atoms.highs)
     return values > highs[np.searchsorted(atoms.lows, values, side="right")]

@@ -1,7 +1,9 @@
 """Interface between audits and attacks, and the choice of one event from scores.
 
-The choice reads only pilot draws and certifies no bound. It takes the threshold, side and direction
-that are expected to certify the largest bound.
+A score is a function from outputs to real numbers. An event is "the score is above (or below) a
+threshold". The direction is the input whose probability is in the numerator of the ratio that
+bounds epsilon. The choice uses only pilot draws, which are not counted for the bound. It takes the
+score, the threshold, "above" or "below", and the direction with the largest expected bound.
 """
 
 from __future__ import annotations
@@ -66,17 +68,17 @@ _MAX_PILOT_DRAWS: Final = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The aim of the counted draws: their number, and the claim and confidence of the bound.
+    """The bound that the counted draws should certify: number of draws, claim and confidence.
 
     Args:
-        trials: draws per side that will be counted.
+        trials: number of outputs on each input that the audit will count.
         delta: delta of the claim.
         confidence: confidence of the bound.
-        caution: tail probabilities of the pilot's limits, tried in this order until an event has a
-            positive merit.
-        claim: a claim that is a curve, which the event should refute. None for (epsilon, delta).
-        is_total_variation: True for a claim with epsilon 0, which limits the difference of the
-            probabilities of an event.
+        caution: tail probabilities of the confidence limits that are computed from pilot counts.
+            The audit tries the limits in this order until an event has a positive expected bound.
+        claim: a claim that is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
+        is_total_variation: True if the claim has epsilon 0. Then the bound is on delta: the
+            difference of the probabilities of an event on x and on x'.
     """
 
     trials: int
@@ -87,10 +89,10 @@ class Goal:
     is_total_variation: bool = False
 
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
-        """Return the bounds that events are expected to certify, from their pilot counts.
+        """Return the bounds on epsilon that events are expected to certify, from pilot counts.
 
-        For a claim that is a curve, return the excess of an event over the curve instead. For a
-        claim with epsilon 0, return the deltas.
+        For a claim that is a curve, return by how much each event exceeds the curve. For a claim
+        with epsilon 0, return lower bounds on delta.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
         limits = limits_of_counts(counts, float(self.trials), self.confidence, tail)
@@ -101,27 +103,27 @@ class Goal:
         return self.claim.excess(*limits)
 
     def bolder(self) -> Goal:
-        """Return the goal of a first comparison; the best events are compared again later."""
+        """Return a copy with less caution, for a first comparison of many events."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An event, the side that goes into the numerator, and the bound that it may certify.
+    """An event, its direction, and the bound on epsilon that it is expected to certify.
 
     Args:
         event: the event to count.
-        direction: "x" or "x_prime".
-        merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates. A
-            negative merit means that no bound is certified; such merits can still be compared.
-            Minus infinity means that every threshold of the score depends on rounding. The event is
-            then not counted (`counted`).
-        counts: counts of the pilot; `counts.k` belongs to x.
-        is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
-        rounding: the best event without regard to rounding, if its merit is clearly larger. It
-            shows properties of the code as it runs.
-        farther: the event at a threshold in the tail, found by lines fitted to the tail. Defaults
-            to none.
+        direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
+        merit: the expected bound on epsilon for `Goal.trials` draws, from pessimistic limits of the
+            pilot's rates. If the merit is negative, no bound is expected; such merits can still be
+            compared. If it is minus infinity, every threshold of the score depends on rounding, and
+            `counted` is an event that never happens.
+        counts: counts of the event in the pilot; `counts.k` belongs to x.
+        is_clear: True if a wide gap separates the pilot's scores on x from those on x'.
+        rounding: the best event if rounding is ignored, or None if its merit is not clearly larger.
+            This event shows a property of the floating-point code.
+        farther: an event with a threshold far in the tail, found with lines fitted to the tail.
+            None if no such event was found.
     """
 
     event: Above
@@ -134,25 +136,34 @@ class Choice:
 
     @property
     def counted(self) -> Above | Never:
-        """The event, or an event that never happens if the merit is minus infinity."""
+        """The event that the audit counts: `event`, or `Never()` if `merit` is minus infinity."""
         return Never() if self.merit == -math.inf else self.event
 
 
 def column_grains(*sides: Array) -> tuple[Grain, ...]:
-    """Return the grains of the columns of outputs; empty if they are not rows of numbers."""
+    """Return the rounding tolerance (the grain) of each column of outputs.
+
+    The tuple is empty if the outputs are not rows of numbers.
+    """
     rows = read_both_sides(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
 
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
-    """Return the grains of the parts that a score reads; empty for a score of whole outputs."""
+    """Return the rounding tolerance (the grain) of each part of outputs that a score reads.
+
+    A part is one real number of an output. The tuple is empty if the score reads whole outputs.
+    """
     parts = score.parts.parts if isinstance(score, OfParts) else ()
     grains = _grains_by_part(parts, *sides)
     return tuple(grains[part] for part in parts)
 
 
 def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
-    """Return the grain of each part: counts are exact, for numbers the grain is estimated."""
+    """Return the rounding tolerance (the grain) of each part of outputs.
+
+    Counts and flags are exact. For other numbers, the grain is estimated from the outputs.
+    """
     grains = dict.fromkeys(parts, EXACT)
     numbers = tuple(part for part in grains if not part.is_whole)
     if numbers:
@@ -161,12 +172,12 @@ def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
 
 
 def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
-    """Return the grain of the values of a score: the step by which rounding may move them.
+    """Return the grain of a score: the distance by which rounding may move its values.
 
-    A score with a true attribute `merged` is a function of cells that already allow for rounding:
-    its grain is `EXACT`. A score with a method `rounding(grains)` computes the grain itself from
-    the grains of its columns. For any other score, the grain follows from its own values and from
-    the coarsest of its columns.
+    If the attribute `merged` of the score is True, rounding does not change its values, and the
+    grain is `EXACT`. If the score has a method `rounding(grains)`, this method computes the grain
+    from the grains of the columns that the score reads. For other scores, the grain is estimated
+    from the values of the score and from the coarsest of its columns.
     """
     if score_attribute(score, "merged"):
         return EXACT
@@ -178,7 +189,7 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
 
 
 def not_applicable(attack: Any, outputs: Array) -> ValueError:
-    """Return the error of an attack that does not apply to such outputs."""
+    """Return a ValueError with the message that an attack does not apply to these outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
     return invalid("attack", requirement, shape)
@@ -191,10 +202,10 @@ def choose_events(
     """Return the best event of each score, judged on outputs that were not used to fit the scores.
 
     Args:
-        scores: candidates.
+        scores: the scores, functions from outputs to real numbers.
         outputs: pilot outputs on x that were not used for a fit, shape `(size, ...)`.
-        outputs_prime: the same on x'.
-        goal: the aim of the counted draws.
+        outputs_prime: pilot outputs on x' that were not used for a fit.
+        goal: number of draws that will be counted, with the claim and confidence of the bound.
 
     Returns:
         One choice for each score.
@@ -218,17 +229,19 @@ def choose_events(
 def best_threshold(
     score: Score, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
 ) -> Choice:
-    """Return the best threshold, side and direction for one score.
+    """Return the best event "the score is above (or below) a threshold", with its direction.
+
+    The direction is the input in the numerator of the ratio of probabilities.
 
     Args:
         score: the score, from which the event is made.
-        values: values of the score on x, shape `(size,)`; may hold infinities and NaN.
-        values_prime: the same on x'.
-        grain: step by which rounding may move the values, see `score_grain`.
-        goal: the aim of the counted draws.
+        values: values of the score on x, shape `(size,)`; infinities and NaN are allowed.
+        values_prime: values of the score on x'.
+        grain: distance by which rounding may move the values.
+        goal: number of draws that will be counted, with the claim and confidence of the bound.
 
     Returns:
-        The choice. Its merit is minus infinity if all values of the score form one cluster.
+        The choice. The field `merit` is minus infinity if rounding can make all values equal.
     """
     sides = sorted_values(values), sorted_values(values_prime)
     marks = marks_of(*sides, grain)
@@ -244,13 +257,13 @@ def best_of_sketches(
 
     Args:
         score: the score, from which the event is made.
-        side: sketch of the values on x.
-        side_prime: sketch of the values on x', with the same edges and ends.
-        marks: the thresholds from which the edges were made.
-        goal: the aim of the counted draws.
+        side: sketch of the score's values on x: a histogram, with exact values in the two tails.
+        side_prime: sketch of the values on x', with the same edges.
+        marks: the thresholds from which the edges of the histogram were made.
+        goal: number of draws that will be counted, with the claim and confidence of the bound.
 
     Returns:
-        The choice among the marks and the gaps in both tails.
+        The choice. Its threshold is one of the marks or lies in one of the two tails.
     """
     tails = (side.low, side_prime.low), (side.high, side_prime.high)
     marks = marks.join_others([marks_of(*tail, marks.grain) for tail in tails])
@@ -263,16 +276,12 @@ def best_of_sketches(
 def _choose_threshold(
     score: Score, points: Floats, below: Ints, finite: Sequence[int], sizes: Sizes, goal: Goal
 ) -> Choice:
-    """Return the best of some thresholds, together with the best threshold if rounding is ignored.
+    """Return the best of m thresholds, together with the best threshold if rounding is ignored.
 
-    Args:
-        score: the score.
-        points: the thresholds.
-        below: number of values below each threshold minus its tolerance, below the threshold, and
-            below the threshold plus its tolerance, on x and on x', shape `(2, 3, m)`.
-        finite: number of values on each side that are not NaN.
-        sizes: number of values on each side.
-        goal: the aim of the counted draws.
+    `points` are the thresholds. `below` are counts of values, shape `(2, 3, m)`. The first axis is
+    x and x'. The second axis is: below the threshold minus its rounding tolerance, below the
+    threshold, and below the threshold plus its tolerance. `finite` is the number of values on x and
+    on x' that are not NaN, and `sizes` is the number of all values.
     """
     if points.size == 0:
         return Choice(Above(score, 0.0), "x", -math.inf, _pilot_counts(0, 0, sizes))
@@ -288,7 +297,7 @@ def _choose_threshold(
 
 
 def cost_of(choice: Choice) -> int:
-    """Return the cost of a choice in nanoseconds per output, as its score declares it."""
+    """Return the cost of a choice: the nanoseconds per output that its score declares."""
     return int(score_attribute(choice.event.score, "cost"))
 
 
@@ -297,7 +306,7 @@ merit_of: Final = attrgetter("merit")
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
-    """Return the plainness of the score and its cost, as a sort key: simpler scores first."""
+    """Return a sort key: scores that are easier to read come first, then faster scores."""
     return int(score_attribute(choice.event.score, "plainness")), cost_of(choice)
 
 
@@ -305,14 +314,14 @@ def rank_of(choice: Choice) -> tuple[int, int]:
 def choose_plainest(
     choices: Sequence[Choice], outputs: Array, outputs_prime: Array, usual: Choice | None = None
 ) -> Choice:
-    """Return the plainest event that separates the sides by a wide gap, or else the usual choice.
+    """Return the event that is easiest to read and separates x from x' by a wide gap, or `usual`.
 
     Args:
         choices: at least one choice.
         outputs: pilot outputs on x on which the choices were judged, shape `(size, ...)`.
-        outputs_prime: the same on x'.
-        usual: the choice if no event separates the sides. Defaults to the choice with the largest
-            merit.
+        outputs_prime: pilot outputs on x' on which the choices were judged.
+        usual: the result if no score separates x from x' by a wide gap. Defaults to the choice with
+            the largest expected bound.
 
     Returns:
         The choice. Its threshold is a whole number if the values of the score are integers.
@@ -333,7 +342,7 @@ def choose_plainest(
 
 
 def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
-    """Return the choice, with its threshold in the wide gap between the sides if there is one."""
+    """Return the choice, with its threshold in a wide gap between x and x' if a gap exists."""
     counts, is_x = choice.counts, choice.direction == "x"
     own = counts if is_x else counts.swapped()
     errors = (own.n - own.k) / own.n + own.k_prime / own.n_prime
@@ -356,22 +365,19 @@ def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounded_merit(merit: float) -> float:
-    """Return the merit beyond which an event without rounding deserves a remark."""
+    """Return a limit for the report: if rounding is ignored, a larger merit deserves a remark."""
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
 
 def _choose_event(
     score: Score, points: Floats, hits: tuple[Ints, Ints, Ints], sizes: Sizes, goal: Goal
 ) -> Choice:
-    """Return the best of some events.
+    """Return the best of the events "above" and "below" m thresholds of a score.
 
-    Args:
-        score: the score.
-        points: the thresholds.
-        hits: number of outputs in each event: at least, as counted, and at most; shape `(4, m)`
-            each.
-        sizes: number of values on each side.
-        goal: the aim of the counted draws.
+    `points` are the thresholds, and `sizes` is the number of values on x and on x'. `hits` are
+    three arrays of shape `(4, m)`: the least, the counted and the largest number of outputs in each
+    event, if rounding moves the values. The rows are: above on x, above on x', below on x, below on
+    x'.
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
@@ -396,11 +402,10 @@ def _choose_event(
 
 
 def _counts_inwards(hits: Array) -> Array:
-    """Return counts corrected for the bias of a threshold that lies just beyond a value.
+    """Return counts corrected for the bias of a threshold just beyond the last value of an input.
 
-    A threshold just beyond the last value of a side counts no value of that side, and looks better
-    only because of that one value. Therefore one more value is counted if the next threshold
-    inwards counts more values.
+    Such a threshold has the count 0, and looks too good because of the last value only. Therefore
+    the count is increased by 1 if the next threshold towards the middle has a larger count.
     """
     inwards = hits.copy()
     inwards[:2, 1:] = hits[:2, :-1]
@@ -414,23 +419,24 @@ def _pilot_counts(k: int, k_prime: int, sizes: Sizes) -> Counts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fitted(Shown):
-    """The decision of a pilot.
+    """The event and the direction that an attack chose on the pilot, with details for the report.
 
     Args:
         event: the event to count.
-        direction: the side in the numerator.
+        direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
         merit: the bound that the event is expected to certify, or None if it was not estimated.
-        pilot: pilot draws used per side.
+        pilot: number of pilot draws on each input.
         thresholds: thresholds of the event's score, for the trade-off curve; empty without a score.
-        lattice: the choice for the floating-point finding, or None.
+        lattice: the choice of the attack on low-order bits of floats, or None.
         notes: sentences about the outputs, for the reader of the report.
-        remarks: sentences about the choice, which the result also offers to scripts.
-        read: the share of the outputs that was read, or None if the attack does not state it.
-        inside: distinct outputs inside the event, the most frequent ones of the pilot.
-        counts: counts of the event in the part of the pilot that chose it, or None if no such part
-            exists.
-        constant: sentence that all pilot outputs had the same value; otherwise empty.
-        is_steady: True if neither input gave two different outputs in the pilot.
+        remarks: sentences about the choice. They are also an attribute of the audit's result.
+        read: number of parts of the outputs that were found and compared, or None if the attack
+            does not state it.
+        inside: those distinct outputs inside the event that are most frequent in the pilot.
+        counts: counts of the event in that part of the pilot on which the event was chosen, or
+            None.
+        constant: the sentence that all pilot outputs had the same value, or "".
+        is_steady: True if all pilot outputs on x are equal and all pilot outputs on x' are equal.
     """
 
     event: Event
@@ -449,16 +455,19 @@ class Fitted(Shown):
 
 
 class TimingCounts(NamedTuple):
-    """The counts of a timing audit. n and n_prime are random, as the conditional bound requires.
+    """The counts of an audit of running times.
+
+    A coin chooses the input of each call. Therefore n and n_prime are random, and the bound holds
+    conditionally on n and n_prime.
 
     Args:
-        event: the counted event, on rows of output and latency (see `Timed.to_rows`).
-        direction: "x" or "x_prime": the side in the numerator, chosen on the pilot.
-        k: number of calls on x that are in the event.
-        k_prime: number of calls on x' that are in it.
-        n: counted calls on x.
-        n_prime: counted calls on x'.
-        pilot: calls that chose the event, both sides together.
+        event: the counted event, on rows that contain the output and the running time of a call.
+        direction: "x" or "x_prime": the input in the numerator, chosen on the pilot.
+        k: number of counted calls on x that are in the event.
+        k_prime: number of counted calls on x' that are in the event.
+        n: number of counted calls on x.
+        n_prime: number of counted calls on x'.
+        pilot: number of calls on x and x' together on which the event was chosen.
         notes: sentences about the counts, for the reader of the report.
     """
 
@@ -473,7 +482,7 @@ class TimingCounts(NamedTuple):
 
 
 class Pilot(Protocol):
-    """The pilot draws that an attack is fitted on."""
+    """The pilot: the first draws of an audit, on which an attack chooses its event."""
 
     @property
     def pair(self) -> Pair:
@@ -481,87 +490,90 @@ class Pilot(Protocol):
 
     @property
     def goal(self) -> Goal:
-        """The aim of the counted draws."""
+        """The number of draws that will be counted, with the claim and confidence of the bound."""
 
     @property
     def size(self) -> int:
-        """Pilot draws on each side."""
+        """Number of pilot draws on each input."""
 
     def outputs(self) -> tuple[Array, Array]:
-        """Return pilot outputs of both sides, up to the number that is kept in memory."""
+        """Return pilot outputs on x and on x', at most as many as are kept in memory."""
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count how often an event happened among the first `size` outputs of each side."""
+        """Count how often an event happened in the first `size` outputs on x and on x'."""
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best threshold on the best of the attack's scores."""
+        """Choose the best of the attack's scores and its best threshold."""
 
 
 class Attack(Protocol):
     """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
 
     Every attack of `dpcore.attacks` is such a function, and a user can write one. An attack gets
-    only pilot draws, which are not counted.
+    only the outputs of the pilot: the first draws, on which the event is chosen. The audit then
+    counts how often the event happens in further draws.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
-        """Choose the event to count, from pilot outputs.
+        """Choose the event that the audit counts, from pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            A function of outputs that returns one bool for each output.
+            The event: a function of outputs that returns one bool for each output, True if the
+            output is in the event.
         """
 
 
 class AuditAttack(Shown):
-    """An attack with the properties that an audit needs.
+    """Base class of attacks, with the properties that an audit needs.
 
-    `Own` gives a plain function its defaults.
+    The subclass `Own` wraps a plain function and has the default properties.
     """
 
     __slots__ = ()
 
     pools: ClassVar[bool] = False
-    """True if coordinates are pooled. The bound then has a different form."""
+    """True if the audit counts single coordinates of outputs (see `Coordinatewise`)."""
     times: ClassVar[bool] = False
-    """True if calls are timed one by one, and a coin chooses the side (see `timed_counts`)."""
+    """True if calls are timed one by one, and a coin chooses the input of each call."""
     takes_stated_scores: ClassVar[bool] = False
-    """True if a mechanism's own `log_ratio` competes as one more score."""
+    """True if the method `log_ratio` of a mechanism is tried as one more score."""
     by_ballot: ClassVar[bool] = False
-    """True if the event is a vote, which the core counts without making outputs."""
+    """True if the event is a majority vote, which the Rust core counts without storing outputs."""
     looks_at_floats: ClassVar[bool] = False
-    """True if the audit looks for the floating-point finding by default."""
+    """True if the audit also tests the low-order bits of floats by default."""
     fewest_pilot: ClassVar[int] = 32
-    """Pilot draws per side below which a random pilot often misses a false claim.
+    """Pilot draws on each input below which an audit often does not refute a false claim.
 
-    For Laplace noise of loss 1, 10 % of audits with 16 draws certified 0, and most audits with 2
-    draws.
+    For Laplace noise with privacy loss 1, the bound was 0 in 10 % of the audits with 16 pilot draws
+    and in most audits with 2 pilot draws.
     With 24 draws the results were nearly as good as with more."""
 
     @property
     def given(self) -> Any:
-        """The object that the user passed, for error messages."""
+        """The object that the user passed as attack, for error messages."""
         return self
 
     @property
     def scoring(self) -> ScoreAttack | None:
-        """The attack itself if it makes scores, which can be judged, refitted and compared."""
+        """The attack itself if it makes scores (functions from outputs to numbers), or None."""
         return None
 
     def default_pilot(self, trials: int) -> int:
-        """Return the default number of pilot draws per side for this number of counted trials.
+        """Return the default number of pilot draws on each input, for `trials` counted draws.
 
-        It is a power of two. Therefore audits of similar size share their event and can be merged.
+        The number is a power of two. Therefore audits of similar size with the same seed choose the
+        same event, and their counts can be merged.
         """
         trials = power_below(trials)
         return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MAX_PILOT_DRAWS)
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose an event and its direction from pilot draws."""
+        """Choose an event, and the input in the numerator, from pilot draws."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -574,16 +586,18 @@ class AuditAttack(Shown):
         pilot: int | None,
         confidence: float,
     ) -> TimingCounts:
-        """Time calls on both sides, and return the event, its direction and the counts."""
+        """Time calls on x and on x'; return the event, the input in the numerator and counts."""
         raise NotImplementedError(f"{type(self).__name__} times no calls")
 
 
 class ScoreAttack(AuditAttack):
-    """An attack that makes scores; its event is the best threshold on the best of them.
+    """Base class of attacks that make scores: functions from outputs to real numbers.
 
-    A subclass is a frozen dataclass with one method, `candidates`. If the attack is called like a
-    function, it splits the pilot into two halves: the first half fits the scores, and the second
-    half chooses the score and its threshold.
+    The event is "the score of the output is above (or below) a threshold", with the best of the
+    scores and its best threshold. A subclass is a frozen dataclass with one method, `candidates`,
+    which returns the scores. If the attack is called like a function, it splits the pilot outputs
+    into two halves. The first half fits the scores. The second half chooses one score and its
+    threshold.
     """
 
     __slots__ = ()
@@ -592,7 +606,7 @@ class ScoreAttack(AuditAttack):
     """True if the attack is also fitted on parts of outputs that are not real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit scores on pilot outputs; return an empty tuple if the attack does not apply."""
+        """Return scores that are fitted on pilot outputs; () if the attack does not apply."""
         raise NotImplementedError(f"{type(self).__name__} has no candidates")
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
@@ -601,14 +615,15 @@ class ScoreAttack(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            The event expected to certify the largest bound on ten times as many draws.
+            The event that is expected to certify the largest bound on epsilon if `10 * size`
+            further outputs are counted on each input.
 
         Raises:
-            ValueError: if the attack does not apply to such outputs, or a side has fewer than two
-                outputs.
+            ValueError: if the attack does not apply to the outputs, or if fewer than two outputs
+                are given on x or on x'.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
@@ -628,33 +643,40 @@ class ScoreAttack(AuditAttack):
         return self
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose the best threshold on the best of the attack's scores."""
+        """Choose the best of the attack's scores and its best threshold, from pilot draws."""
         return pilot.fit_scores(self)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return joint scores of parts that have few values, shapes `(size, parts)`.
+        """Return scores that combine several parts of outputs, or ().
 
-        Often empty.
+        A part is one real number of an output, such as the length of a string. The columns have
+        shape `(size, parts)`, and each column has few values. Most attacks return ().
         """
         return ()
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose on the whole pilot an event that is too rare for half of it, or return None."""
+        """Choose a rare event on all pilot outputs together, or return None.
+
+        The event is so rare that half of the pilot outputs contain too few outputs in it.
+        """
         return None
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit a score on the parts of a whole pilot. Most attacks return None."""
+        """Return a cross-fitted score with its values on x and on x', or None.
+
+        Each value comes from a fit that did not use this output. Most attacks return None.
+        """
         return None
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error for outputs without scores, unless the attack allows them."""
+        """Raise a ValueError if no score fits the outputs, unless the attack allows this."""
         raise not_applicable(self, outputs)
 
 
 class NumericAttack(ScoreAttack):
-    """An attack that makes scores of rows of numbers only, and does not use the inputs.
+    """Base class of attacks that make scores of numeric outputs and do not use the inputs.
 
     A subclass has the method `make_scores` in place of `candidates`.
     """
@@ -664,19 +686,19 @@ class NumericAttack(ScoreAttack):
     least_columns: ClassVar[int] = 1
     """Least number of entries of an output."""
     fallback: ClassVar[tuple[Score, ...]] = ()
-    """Scores of an attack that applies but finds no signal: a constant score certifies 0."""
+    """Scores of an attack that finds no difference; a constant score certifies the bound 0."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests, or `fallback` if the attack finds no signal.
+        """Return scores fitted on pilot outputs, or `fallback` if `make_scores` makes no scores.
 
-        Outputs that are not rows of at least `least_columns` numbers have no scores.
+        The tuple is empty if an output is not a row of at least `least_columns` numbers.
         """
         return self.telling(outputs, outputs_prime, self.fallback)
 
     def telling(
         self, outputs: Array, outputs_prime: Array, fallback: tuple[Score, ...] = ()
     ) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests, or `fallback` if there is no signal."""
+        """Return the scores of `make_scores`, or else `fallback`; () if outputs do not fit."""
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()
@@ -684,21 +706,21 @@ class NumericAttack(ScoreAttack):
             return tuple(self.make_scores(*rows)) or fallback
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterable[Score]:
-        """Make scores from pilot outputs as rows of numbers, shapes `(size, columns)`."""
+        """Return scores fitted on pilot outputs: rows of numbers, shape `(size, columns)`."""
         raise NotImplementedError(f"{type(self).__name__} makes no scores of numbers")
 
 
 def power_below(size: int) -> int:
-    """Return the largest power of two that does not exceed a size, at least 1."""
+    """Return the largest power of two that is at most `size`; 1 if `size` is below 1."""
     return 1 << (int(max(1, size)).bit_length() - 1)
 
 
 def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
-    """Return the attack, if it makes scores.
+    """Return the attack if it makes scores; otherwise raise a ValueError.
 
     Args:
         attack: any attack.
-        purpose: why the scores are needed, in the words of the error message.
+        purpose: the end of the error message: why the scores are needed.
 
     Raises:
         ValueError: if the attack makes no scores.
@@ -709,9 +731,9 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 
 
 def attack_name(attack: AuditAttack) -> str:
-    """Return the name of an attack in a report: its class, and options that are not the default.
+    """Return the name of an attack in a report: its class, with options that are not the default.
 
-    An attack from outside this package is named like any function.
+    For an attack that is not defined in dpcore, return the name of the function or object.
     """
     stated, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
@@ -722,10 +744,12 @@ def attack_name(attack: AuditAttack) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Own(AuditAttack):
-    """Any function that chooses the event; the pilot still chooses the direction.
+    """An attack that is a user's function, which chooses the event.
+
+    The pilot counts choose the direction: the input in the numerator.
 
     Args:
-        function: `(outputs, outputs_prime, pair) -> event`.
+        function: the function `(outputs, outputs_prime, pair) -> event`.
     """
 
     function: Callable[..., Any]
@@ -736,7 +760,7 @@ class Own(AuditAttack):
         return self.function
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the function's event, and the direction that certifies the larger bound."""
+        """Return the function's event, with the input in the numerator of the larger bound."""
         outputs, outputs_prime = pilot.outputs()
         event = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(event):
@@ -750,10 +774,11 @@ class Own(AuditAttack):
 
 
 def attack_of(given: Any) -> AuditAttack:
-    """Return the argument `attack` of a user with the properties that an audit needs.
+    """Convert the argument `attack` of an audit to an `AuditAttack`.
 
     Args:
-        given: an attack of this package, a subclass of `ScoreAttack`, or any function.
+        given: an attack of this package, an instance of a subclass of `ScoreAttack`, or a function
+            `(outputs, outputs_prime, pair) -> event`.
 
     Raises:
         TypeError: if the argument is not callable, or is the class of an attack.

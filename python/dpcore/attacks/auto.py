@@ -1,4 +1,4 @@
-"""The default attack: it tries every attack that applies and takes the best score."""
+"""The default attack: it combines all attacks that apply and takes the best score."""
 
 from __future__ import annotations
 
@@ -31,29 +31,34 @@ _MAX_TABULATED_BYTES: Final = 2**12
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
-    """Combination of several attacks: the best of their scores is chosen on separate pilot draws.
+    """The default attack: it combines several attacks and takes the best of their scores.
 
-    Outputs that are not real numbers are used as a whole and in parts. These are the parts:
+    Each attack fits scores (functions from outputs to real numbers) on a part of the pilot, the
+    first draws of an audit. Another part of the pilot chooses the best score and its threshold.
 
-    - real and imaginary parts of complex numbers;
-    - fields, places of sequences, keys of mappings, and lengths;
-    - for strings, the letters at both ends, the number of times that each letter occurs, and the
-      words.
+    If outputs are not real numbers, the attacks use each output as a whole and also its parts:
 
-    Objects without parts are compared as a whole. A mechanism with a method
-    `log_ratio(outputs, pair)` adds one more score.
+    - for complex numbers, the real and the imaginary part;
+    - for structured arrays, the fields;
+    - for sequences, the entry at each place and the length;
+    - for mappings, the value of each key and the number of keys;
+    - for strings, the letters near the start and the end, the number of times that each letter
+      occurs, the length, and the words.
 
-    The choice never depends on the installed packages or on the speed of the machine.
+    Objects without parts are compared as a whole. If the mechanism has a method
+    `log_ratio(outputs, pair)`, this method is one more score.
+
+    The choice does not depend on the installed packages or on the speed of the machine.
 
     Args:
-        members: the combined attacks. Add `Classifier()` if the coordinates of outputs depend on
-            each other in ways that a sum over features cannot show.
+        members: the attacks that are combined. Add `Classifier()` if the coordinates of an output
+            depend on each other in a way that a sum over features cannot show.
 
     Raises:
-        TypeError: if a member is not a score attack of dpcore.
+        TypeError: if a member is not an instance of `dpcore.attacks.attack.ScoreAttack`.
 
     Source:
-        The split into training, choice and fresh count: Bichsel et al. (2021), section 5.
+        Bichsel et al. (2021), section 5: separate draws for the fit, the choice and the count.
 
     Example:
         >>> import dpcore
@@ -71,13 +76,13 @@ class Auto(ScoreAttack):
     members: tuple[ScoreAttack, ...] = _DEFAULT_ATTACKS
 
     def __post_init__(self) -> None:
-        """Check the members."""
+        """Check that every member is an attack that makes scores."""
         for member in self.members:
             if not isinstance(member, ScoreAttack):
                 raise mistyped("members", "attacks that make scores", member)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores of every member that applies."""
+        """Return the scores of all members that apply to the pilot outputs, without duplicates."""
         scores_tried: list[Score] = []
         is_long = outputs.dtype.itemsize > _MAX_TABULATED_BYTES
         additive = any(isinstance(member, Additive) for member in self.members)
@@ -97,7 +102,11 @@ class Auto(ScoreAttack):
         return tuple(scores_tried)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of all members for several parts of outputs with few values each."""
+        """Return the scores of all members that combine several parts of outputs.
+
+        A part is one real number of an output. The columns have shape `(size, parts)`, and each
+        column has few values.
+        """
         return tuple(
             score for member in self.members for score in member.joint(columns, columns_prime)
         )
@@ -105,16 +114,22 @@ class Auto(ScoreAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Return the best choice of the members that look for rare events."""
+        """Return the best rare event that a member finds on all pilot outputs, or None."""
         choices = [member.seldom(outputs, outputs_prime, goal) for member in self.members]
         return max((choice for choice in choices if choice), key=merit_of, default=None)
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return the first cross-fitted score of a member, or None."""
+        """Return the first cross-fitted score that a member returns, or None.
+
+        In a cross-fitted score, the value of an output comes from a fit without this output.
+        """
         scores = (member.cross_score(outputs, outputs_prime) for member in self.members)
         return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error that no attack applies, unless the outputs have no entries."""
+        """Raise a ValueError with the message that no attack applies to the outputs.
+
+        For outputs without entries, raise no error.
+        """
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

@@ -1,4 +1,4 @@
-"""Thresholds of a score, and the bins of all columns of an output as the core reads them."""
+"""Thresholds of a score, and bins of the columns of outputs in the form of the Rust core."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ _CONVERTED_NUMBERS: Final = 2**20
 
 
 def sorted_values(values: Floats) -> Floats:
-    """Sort values and remove NaN."""
+    """Return the values sorted, without NaN."""
     ordered = np.sort(values)
     # NaN comes last.
     return ordered[: ordered.size - int(np.count_nonzero(np.isnan(ordered)))]
 
 
 def place_between(low: Any, high: Any) -> Any:
-    """Return a threshold in each gap between finite numbers: above the low end, at most the high.
+    """Return a threshold in each gap between two finite numbers.
+
+    The threshold is above `low` and at most `high`.
 
     Example:
         >>> ends = np.array([[1.0, -1.7e308], [1.0 + 2**-52, 1.7e308]])
@@ -55,7 +57,10 @@ def place_between(low: Any, high: Any) -> Any:
 
 
 def scale_of(*sides: Array) -> float:
-    """Return the largest finite magnitude in arrays of numbers; 0 for arrays of other types."""
+    """Return the largest absolute value of the finite numbers in arrays.
+
+    Arrays of other types are ignored. The result is 0 if no finite number exists.
+    """
     largest = 0.0
     for array in sides:
         if array.dtype.kind in "iubf" and array.size:
@@ -67,13 +72,14 @@ def scale_of(*sides: Array) -> float:
 
 
 class Marks(NamedTuple):
-    """Thresholds, and how far rounding may have moved a value across each.
+    """Thresholds of a score, with a rounding tolerance for each threshold.
 
     Args:
         points: thresholds, increasing, shape `(m,)`.
-        lows: each threshold minus its tolerance, or the threshold itself if it lies in a wide gap.
-        highs: each threshold plus its tolerance, or the threshold itself.
-        grain: grain of the score.
+        lows: each threshold minus its tolerance. The tolerance is 0 if the threshold lies in a gap
+            that is wider than the possible rounding errors.
+        highs: each threshold plus its tolerance.
+        grain: the distance by which rounding may move values of the score.
     """
 
     points: Floats
@@ -83,19 +89,19 @@ class Marks(NamedTuple):
 
     @property
     def all(self) -> tuple[Floats, Floats, Floats]:
-        """Lows, points and highs."""
+        """The three arrays `lows`, `points` and `highs`."""
         return self.lows, self.points, self.highs
 
     @property
     def edges(self) -> Floats:
-        """All lows, points and highs in increasing order, without repetition."""
+        """The distinct finite values of `lows`, `points` and `highs`, increasing."""
         if self.lows is self.points:
             return self.points
         edges = np.unique(np.concatenate(self.all))
         return edges[np.isfinite(edges)]
 
     def join_others(self, others: Sequence[Marks]) -> Marks:
-        """Return these thresholds and others together."""
+        """Return the union of these thresholds and other thresholds."""
         parts = [self, *others]
         lows, points, highs = np.concatenate([part.all for part in parts], axis=1)
         points, first = np.unique(points, return_index=True)
@@ -105,16 +111,17 @@ class Marks(NamedTuple):
 
 
 def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
-    """Find thresholds to try, which are dense in both tails.
+    """Return thresholds of a score for events to test; they are dense in the two tails.
 
-    They lie between numbers that surely differ. If values lie too close to each other, some
-    thresholds between them are tried as well. Such an event is judged by its worst counts after
-    every value has moved by its tolerance.
+    Thresholds lie between two values that differ by more than rounding can explain. If many values
+    are closer to each other, the result also contains thresholds between such values, with a
+    tolerance. An event with such a threshold is judged by its worst counts after each value has
+    moved by the tolerance.
 
     Args:
-        values: sorted values on x, no NaN.
-        values_prime: sorted values on x'.
-        grain: grain by which rounding may move a value.
+        values: values of the score on x, sorted, without NaN.
+        values_prime: values of the score on x', sorted, without NaN.
+        grain: the distance by which rounding may move a value.
 
     Returns:
         At most a few hundred thresholds.
@@ -148,7 +155,10 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
 
 
 def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
-    """Return the thresholds of `marks_of` that lie in wide gaps; all of them if no gap is wide."""
+    """Return thresholds of a score across which rounding cannot move a value.
+
+    If no threshold has this property, return thresholds across which rounding can move a value.
+    """
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
@@ -156,7 +166,10 @@ def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) 
 
 @functools.lru_cache(maxsize=64)
 def _list_ranks(size: int) -> Ints:
-    """Return ranks from either end: all of the first, then a geometric sequence to the middle."""
+    """Return ranks of `size` sorted values: all ranks near both ends, and fewer in the middle.
+
+    From each end to the middle, the distances of the ranks grow geometrically.
+    """
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE_RANKS))) / np.log(_RANK_GROWTH)))
     tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
     ranks = np.concatenate([np.arange(_DENSE_RANKS), tail]).astype(np.int64)
@@ -164,10 +177,12 @@ def _list_ranks(size: int) -> Ints:
 
 
 def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
-    """Cut rows of real numbers into blocks that the core reads: C-contiguous, aligned float64.
+    """Yield rows of real numbers in blocks that the Rust core can read.
+
+    A block is a slice, and its rows as an aligned C-contiguous float64 array.
 
     Raises:
-        ValueError: if a whole number is beyond 2**53, where float64 would round it.
+        ValueError: if an integer is beyond 2**53, so that float64 would round it.
     """
     if rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned:
         yield slice(0, len(rows)), rows
@@ -179,7 +194,11 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
 
 
 def transform_columns(rows: Array, transform: str) -> Floats:
-    """Return the columns of a sample of rows, as the core computes them."""
+    """Return a sample of rows as float64 columns, after the transform of `AdditiveScore`.
+
+    "differences" gives the first entry and the differences of neighbouring entries. "sorted" gives
+    the entries in increasing order. "values" changes no entry.
+    """
     columns = rows.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         if transform == "differences":
@@ -190,14 +209,17 @@ def transform_columns(rows: Array, transform: str) -> Floats:
 
 
 def _slice_classes(sizes: Ints) -> Iterator[slice]:
-    """Cut classes of these sizes into slices that are copied and sorted in one step."""
+    """Yield slices of consecutive classes, which are copied and sorted in one step.
+
+    `sizes` is the number of numbers in each class.
+    """
     numbers = np.cumsum(sizes) // arrays.SLICE_NUMBERS
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), sizes.size]
     yield from itertools.starmap(slice, itertools.pairwise(cuts))
 
 
 def _sort_pieces(values: Floats, ends: Ints) -> None:
-    """Sort each piece of a vector, NaN last."""
+    """Sort each piece of a vector in place, NaN last; `ends` are the ends of the pieces."""
     sizes = np.diff(ends, prepend=0)
     if (sizes == sizes[0]).all():
         values.reshape(sizes.size, sizes[0]).sort(axis=1)
@@ -207,23 +229,27 @@ def _sort_pieces(values: Floats, ends: Ints) -> None:
 
 
 def _take_runs(values: Array, sizes: Ints, which: Ints) -> Array:
-    """Return runs of `values` with the given sizes, in the order in which `which` lists them."""
+    """Divide `values` into runs of the given sizes; return the runs with the numbers `which`.
+
+    The runs are concatenated in the order of `which`.
+    """
     starts, taken = np.cumsum(sizes) - sizes, sizes[which]
     shifts = starts[which] - (np.cumsum(taken) - taken)
     return np.asarray(values[np.repeat(shifts, taken) + np.arange(taken.sum())])
 
 
 class Layout(NamedTuple):
-    """The bins of all columns in the form of the core (see `_core.score_additive`).
+    """The bins of all columns of outputs, in the form of the Rust core.
 
     Args:
-        transform: one of `TRANSFORMS`.
-        edges: edges, column after column.
-        offsets: places where each column's edges begin and end, shape `(columns + 1,)`. A column
-            with n edges has n + 1 bins, and one more for NaN, the last.
-        symbols: symbol of each bin in a pattern, shape `(edges + 2 columns,)`. It is 0 for ordinary
-            values. Each atom has a different number, and so have infinities and NaN if they occur.
-        places: place of each column's bins among all bins, shape
+        transform: "values", "differences" or "sorted": the function from an output to its columns.
+        edges: edges of the bins, column after column.
+        offsets: index in `edges` at which each column's edges begin, followed by `len(edges)`. A
+            column with n edges has n + 1 bins, followed by one bin for NaN.
+        symbols: a number for each bin, shape `(len(edges) + 2 * columns,)`. The symbol is 0 for a
+            bin of ordinary values. Each bin of an atom (a frequent value) has another symbol.
+            Infinities and NaN also have their own symbols if they occur in the sample.
+        places: index of each column's bins among all bins, shape
             `(columns, most bins of a column)`; -1 after a column's last bin.
     """
 
@@ -237,14 +263,17 @@ class Layout(NamedTuple):
     def of_sample(
         cls, sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Ints
     ) -> Layout:
-        """Make the layout of a sample's columns. Columns of one class have the same bins.
+        """Make the bins of all columns from a sample of outputs.
 
         Args:
-            sample: outputs of both sides, shape `(size, columns)`.
-            transform: one of `TRANSFORMS`.
-            grains: grains of the outputs' columns.
-            bins: number of quantile bins for ordinary values; bins in the tails are added.
-            classes: class of every column, shape `(columns,)`.
+            sample: outputs on x and on x' together, shape `(size, columns)`.
+            transform: "values", "differences" or "sorted": the function from an output to its
+                columns.
+            grains: the rounding tolerance of each column of the outputs.
+            bins: number of quantile bins for values that are not atoms. A few bins in the tails are
+                added.
+            classes: number of each column's class, shape `(columns,)`. Columns of one class have
+                the same bins.
         """
         rows = np.sort(sample, axis=1) if transform == "sorted" else sample
         rows = np.require(rows, np.float64, ("C", "A"))
@@ -271,21 +300,27 @@ class Layout(NamedTuple):
         return cls(transform, edges, offsets, _take_runs(symbols, counts + 2, classes), places)
 
     def core(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
-        """Return the arguments for the core; `keys` are the numbers that bins add."""
+        """Return the arguments for the Rust core.
+
+        `keys` is the number that each bin adds to the key of a pattern.
+        """
         return self.transform, self.edges, self.offsets, keys
 
     def ordinary(self) -> Flags:
-        """Return which bins hold ordinary values, in the shape of `places`."""
+        """Return which bins hold ordinary values (values that are not atoms), shape of `places`."""
         return np.asarray((self.spread(self.symbols) == 0) & (self.places >= 0))
 
     def valued(self) -> Flags:
-        """Return which columns have ordinary values in two or more bins besides the NaN bin."""
+        """Return which columns have at least two bins of ordinary values, without the NaN bin."""
         # The last bin holds NaN. It counts as ordinary if the sample has no NaN.
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary().sum(axis=1) - nan > 1)
 
     def bins(self, sample: Array) -> Ints:
-        """Return the bins of a sample's rows, numbered from 0 in each column, shape of the rows."""
+        """Return the bin of each entry of a sample, counted from 0 in each column.
+
+        The result has the shape of the sample.
+        """
         values = transform_columns(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
         columns = zip(values.T, np.split(self.edges, self.offsets[1:-1]), strict=True)
@@ -295,20 +330,24 @@ class Layout(NamedTuple):
         return bins
 
     def spread(self, flat: Array) -> Array:
-        """Return numbers of bins as `(..., columns, bins)`; 0 after a column's last bin."""
+        """Convert an array with one entry for each bin to shape `(..., columns, bins)`.
+
+        The shape of `flat` is `(..., all bins)`. Entries after a column's last bin are 0.
+        """
         return np.where(self.places >= 0, flat[..., self.places], 0)
 
     def flat(self, spread: Array) -> Array:
-        """Return the flat vector from which `spread` was made."""
+        """Convert an array of shape `(..., columns, bins)` back to shape `(..., all bins)`."""
         return np.ascontiguousarray(spread[..., self.places >= 0])
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
     """Return the class number of each column, shape `(columns,)`, from the inputs.
 
-    Two columns are in one class if the corresponding entries are equal in x, and are also equal in
-    x'. If an input has one entry, or its number of entries divides the number of columns, the input
-    is repeated over the columns. Other inputs do not help: then every column has its own class.
+    Columns i and j are in one class if x_i = x_j and x'_i = x'_j. If the inputs have fewer entries
+    than the outputs, and their number divides the number of columns, the inputs are repeated. Then
+    columns of different repetitions have different classes, except for inputs of one entry. In all
+    other cases, each column has its own class.
     """
     own = np.arange(columns)
     inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]
@@ -326,7 +365,7 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
 
 
 def _input_numbers(side: Any) -> Floats:
-    """Return an input's numbers as one vector; empty if it does not hold numbers."""
+    """Return the numbers of an input as one vector; empty if the input is not numeric."""
     try:
         # np.asarray cannot read every tensor.
         entries = (numpy_of(side) if is_tensor(side) else np.asarray(side)).ravel()

@@ -1,6 +1,8 @@
-"""Score attacks on outputs of any kind: on the outputs themselves and on their parts.
+"""Scores of outputs of any type: of whole outputs, and of the parts of outputs.
 
-Every part that the pilot shows is a column. A column is compared between the sides when it is read.
+A part is one real number of an output, such as the length of a string. The values of a part in all
+pilot outputs (the first draws of an audit) form a column. Each column is compared between the
+outputs on x and on x' when it is read.
 """
 
 from __future__ import annotations
@@ -99,17 +101,20 @@ class _RankedPart:
     is_separate: bool
 
     def rank(self, part: Part) -> tuple[int, int]:
-        """Return the rank of a part; its plainness counts only if its values separate the sides."""
+        """Return a sort key of a part that replaces this one: lower keys are better.
+
+        How easy the part is to read counts only if its values on x and on x' do not overlap.
+        """
         return part.plainness if self.is_separate else DERIVED + 1, part.cost
 
 
 class _ColumnScreen:
-    """A comparison of columns between the sides that keeps the most different ones.
+    """A comparison of columns on x and on x' that keeps the columns that differ most.
 
     Args:
-        split: number of rows on x, which come first.
+        split: number of rows on x. These rows come first in each column.
         most: number of columns to keep.
-        is_presence: True to compare only presence, kinds and lengths.
+        is_presence: True to compare only whether objects are present, their types and lengths.
     """
 
     def __init__(self, split: int, most: int, is_presence: bool = False) -> None:
@@ -121,7 +126,7 @@ class _ColumnScreen:
         self.joint = JointParts()
 
     def see(self, part: Part, column: Floats) -> None:
-        """Compare one column, unless it is constant or a copy of an earlier one."""
+        """Compare one column on x and on x'; skip a constant column or a copy of another one."""
         self.compared += 1
         first = column[0]
         same = (column == first) & (np.signbit(column) == np.signbit(first))
@@ -150,10 +155,11 @@ class _ColumnScreen:
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
     def best(self, *sides: Array) -> Parts:
-        """Return the most different parts, the plainest first, which are then preferred in ties.
+        """Return the parts that differ most between x and x', those that are easiest to read first.
 
         Args:
-            sides: outputs on x and on x'. Their columns are remembered and need not be read again.
+            sides: the outputs on x and on x'. Columns of these outputs are cached, so that they are
+                read only once.
         """
         forms = [column for column in self.kept if column.part.measure == "form"]
         faint = {column.order for column in forms if column.merit < _MIN_FORM_DEVIATIONS}
@@ -172,21 +178,23 @@ class _ColumnScreen:
 
 
 def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
-    """Return the parts of pilot outputs that differ most between the sides.
+    """Return the parts of pilot outputs that differ most between x and x'.
+
+    A part is one real number of an output, such as the length of a string.
 
     Args:
         outputs: pilot outputs on x, shape `(size, ...)`.
-        outputs_prime: the same on x'.
+        outputs_prime: pilot outputs on x', shape `(size', ...)`.
         name: name of the outputs in error messages.
 
     Returns:
-        The kept parts, and the number of parts that were found and compared. Constant parts and
-        copies are left out. If more than 64 parts remain (or one for every 8 bytes of a regular
-        output), those with the smallest difference between the sides are left out too. No parts are
-        returned if all of them are constant.
+        The parts that are kept, and a record of how many parts were found and compared. Constant
+        parts and copies of other parts are left out. At most 64 parts are kept: those that differ
+        most between x and x'. For numeric arrays the limit is one part for every 8 bytes of an
+        output, if this is larger.
 
     Raises:
-        TypeError: if the outputs hold objects without parts, and these objects do not repeat.
+        TypeError: if the outputs contain objects without parts and these objects do not repeat.
     """
     return _explore_parts(outputs, outputs_prime, name)[:2]
 
@@ -201,11 +209,11 @@ def _explore_parts(
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Return the columns of presence, kinds and lengths that vary.
+    """Return the parts that state presence, type or length, if they vary between outputs.
 
     Args:
-        outputs: outputs on x that are not arrays of numbers, shape `(size, ...)`.
-        outputs_prime: the same on x'.
+        outputs: outputs on x that are not numeric arrays, shape `(size, ...)`.
+        outputs_prime: outputs on x' of the same form.
     """
     return _explore_sides(outputs, outputs_prime, len(outputs), _MAX_KEPT_PARTS, "outputs", True)[0]
 
@@ -213,7 +221,10 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
 def _explore_sides(
     outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
 ) -> tuple[Parts, PartsRead, _ColumnScreen]:
-    """Return the parts kept of the first rows, how much was read of these rows, and the screen."""
+    """Compare all parts in the first rows on x and on x'.
+
+    Return the parts that are kept, the number of parts that were read, and the comparison.
+    """
     rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
@@ -224,14 +235,15 @@ def _explore_sides(
 
 
 def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Return bits and remainders of regular numbers that differ clearly between the sides.
+    """Return the bits and remainders of numbers that clearly differ between x and x'.
 
     Args:
         outputs: pilot outputs on x, real numbers of shape `(size, ...)`.
-        outputs_prime: the same on x'.
+        outputs_prime: pilot outputs on x', real numbers of shape `(size', ...)`.
 
     Returns:
-        At most 64 parts. A part is left out if the values of its column differ at least as much.
+        At most 64 parts (each is a bit or a remainder of one entry). A part is left out if the
+        entry itself differs at least as much between x and x'.
     """
     width = max(1, outputs[:1].size)
     rows = max(_FEW_VALUES_LIMIT, min(_COMPARED_OUTPUTS, _MAX_DERIVED_NUMBERS // width))
@@ -252,7 +264,10 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
 
 
 def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
-    """Yield the columns with bits or remainders that differ clearly, and these parts' deviates."""
+    """Yield the number of each column with clearly different bits or remainders on x and on x'.
+
+    For each column, also yield these bits and remainders, with the normal deviates of the tests.
+    """
     step = max(1, SLICE_NUMBERS // columns.shape[1]) if columns.dtype.kind == "f" else 1
     for first in range(0, len(columns), step):
         block = columns[first : first + step]
@@ -281,7 +296,7 @@ def _read_column(column: Array, part: Part) -> Floats:
 
 
 def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
-    """Return both sides in one array; it holds objects if the sides have different types."""
+    """Return the outputs on x and on x' in one array, of dtype object if their types differ."""
     sides = [outputs, outputs_prime]
     if outputs.dtype.kind == outputs_prime.dtype.kind:
         # Tables with different fields, or rows of different lengths, have no common array.
@@ -293,7 +308,10 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
 
 
 def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) -> None:
-    """Compare every part of a node, and then the parts of the nodes inside it."""
+    """Compare every part of a node: the values of all outputs at one place.
+
+    Then compare the parts of the nodes inside this node, such as the fields of a record.
+    """
     held, texts = open_node(node)
     list_parts = _presence_parts if screen.is_presence else _own_parts
     for part in list_parts(held, texts, steps, name):
@@ -314,7 +332,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
 
 
 def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
-    """Return the number of places in the middle of long texts that no part reads."""
+    """Return the number of characters in the middle of long strings that no part reads."""
     columns = [texts]
     if isinstance(held, Bunch):
         kinds = {objects.TEXT, objects.BYTES} & set(held.present)
@@ -326,7 +344,7 @@ def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
 def _own_parts(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
-    """Yield the parts of a node itself, and the numbers of parts that are left out."""
+    """Yield the parts of a node, without those of inner nodes, and numbers of omitted parts."""
     if isinstance(held, Bunch):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
@@ -344,7 +362,7 @@ def _own_parts(
 def _presence_parts(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
-    """Yield the parts of a node that describe presence, kind and length."""
+    """Yield the parts of a node that state presence, type or length."""
     if isinstance(held, Bunch):
         kinds = held.present
         yield from _parts_of_kinds(held, steps)
@@ -359,7 +377,7 @@ def _presence_parts(
 def _steps_inwards(
     held: Bunch | Array, texts: Strings | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
-    """Yield the steps from a node to the nodes inside it, with these nodes."""
+    """Yield each node inside a node (such as a field), with the step that leads to it."""
     if isinstance(held, Bunch):
         yield from _steps_into_objects(held)
     elif texts is not None:
@@ -372,7 +390,7 @@ def _steps_inwards(
 
 
 def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
-    """Yield the parts of numbers and times in an array of one dimension."""
+    """Yield the parts of an array of numbers or times with one dimension."""
     kind = array.dtype.kind
     if kind not in "buifcmM":
         return
@@ -384,7 +402,10 @@ def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
 
 
 def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Iterator[Part]:
-    """Yield numbers, their words and bits, and moduli that the bins of a column cannot show."""
+    """Yield the parts of a column of numbers: the value, 32-bit words, bits and remainders.
+
+    The moduli of the remainders are at most the spread of the column.
+    """
     if np.iscomplexobj(values):
         yield from (Part(steps, "real"), Part(steps, "imaginary"))
         return
@@ -403,7 +424,7 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
 
 
 def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
-    """Yield the length, the letters at every place from both ends, and counts of letters."""
+    """Yield the parts of strings: the length, letters near both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
     ends = width if width <= texts.most else texts.most
@@ -421,7 +442,7 @@ def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
 
 
 def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
-    """Yield the parts that state presence and kinds."""
+    """Yield the parts that state whether an object is present, and its type."""
     kinds = bunch.present
     if objects.MISSING in kinds:
         yield Part(steps, "there")
@@ -437,7 +458,7 @@ def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
 
 
 def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | int]:
-    """Yield the parts of Python objects, by their kinds."""
+    """Yield the parts of Python objects: those that suit the types of the objects."""
     kinds = bunch.present
     yield from _parts_of_kinds(bunch, steps)
     if objects.NUMBER in kinds:
@@ -458,7 +479,7 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
 
 
 def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
-    """Yield the frequent values, if whole values repeat."""
+    """Yield the flags "the value is ..." for the most frequent values, if values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW_VALUES_LIMIT, len(items) / _MIN_MEAN_REPEATS):
         yield from (Part(steps, "is", value) for value, _ in table.most_common(_MAX_NAMED_MEMBERS))
@@ -466,7 +487,10 @@ def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
 
 
 def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
-    """Yield members that occur in several outputs, and intervals that often hold a float member."""
+    """Yield the parts that count members of sets or sequences.
+
+    They count a member that occurs in several outputs, or the floats in an interval.
+    """
     rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
     table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
     # The order of a set of strings differs between processes.
@@ -482,7 +506,7 @@ def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> It
 
 
 def _distinct_members(row: Any) -> set[Any]:
-    """Return the hashable members of one row, without repetition."""
+    """Return the set of the hashable members of one set or sequence."""
     try:
         return set(row)
     except TypeError:
@@ -490,7 +514,7 @@ def _distinct_members(row: Any) -> set[Any]:
 
 
 def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
-    """Yield the fullest intervals of members, on ever finer grids that start from the spread."""
+    """Yield the intervals that contain most float members, on a sequence of finer grids."""
     values = values[np.isfinite(values)]
     if not values.size:
         return
@@ -508,7 +532,10 @@ def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Par
 
 
 def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
-    """Yield places of sequences, keys of mappings and views, each with its node."""
+    """Yield each place of sequences, each key of mappings and each view, with its objects.
+
+    A view is another form of an object, such as the numbers that occur in a text.
+    """
     kinds = bunch.present
     if objects.SEQUENCE in kinds:
         rows = bunch.rows[1]
@@ -537,13 +564,13 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
 
 
 def _merges_numbers(numbers: list[Any]) -> bool:
-    """Return True if float64 rounds different exact numbers to one number."""
+    """Return True if float64 rounds two different exact numbers to the same number."""
     rounded = {objects.read_complex(number) for number in numbers}
     return len(set(map(objects.as_hashable, numbers))) > len(rounded)
 
 
 def _is_pairs(row: Any) -> bool:
-    """Return True for a sequence of pairs in which the first entries name the second entries."""
+    """Return True for a nonempty sequence of pairs whose first entries are strings or ints."""
     is_list = len(row) > 0 and all(
         isinstance(item, (tuple, list)) and len(item) == 2 for item in row
     )
@@ -560,7 +587,7 @@ def _order_changes(rows: list[list[Any]]) -> bool:
 
 
 def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
-    """Yield the views that apply to texts: JSON, fields, words, and numbers written in them."""
+    """Yield the views that apply to strings: JSON, fields, words, and numbers in the text."""
     looked = bunch.of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
     if not looked:
         return
@@ -583,7 +610,11 @@ def _is_json(text: str) -> bool:
 
 
 def _parts_of_others(values: list[Any], steps: Steps, name: str) -> Part:
-    """Return a table of objects without parts; raise an error if they do not repeat."""
+    """Return the part that gives a number to each distinct object without parts.
+
+    Raises:
+        TypeError: if the objects cannot be hashed or do not repeat.
+    """
     odd = next((value for value in values if not is_hashable(value)), None)
     table = Counter(values if odd is None else ())
     if odd is not None or len(table) > max(_FEW_VALUES_LIMIT, len(values) / _MIN_MEAN_REPEATS):
@@ -595,11 +626,13 @@ def _parts_of_others(values: list[Any], steps: Steps, name: str) -> Part:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfParts(Record, word="OfParts"):
-    """A score of the parts of outputs: ``score(parts(outputs))``.
+    """A score that reads parts of outputs: ``score(parts(outputs))``.
+
+    A part is one real number of an output, such as the length of a string.
 
     Args:
-        parts: outputs -> columns of real numbers.
-        score: parts -> one real number per output.
+        parts: function from outputs to columns of real numbers, one column for each part.
+        score: function from these columns to one real number per output.
 
     Raises:
         TypeError: if `parts` is not a `Parts` or `score` is not callable.
@@ -615,14 +648,14 @@ class OfParts(Record, word="OfParts"):
     score: Any
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check that `parts` is a `Parts` and that `score` is callable."""
         instance("parts", self.parts, Parts)
         if not callable(self.score):
             raise mistyped("score", "a callable parts -> scores", self.score)
 
     @property
     def merged(self) -> bool:
-        """True if the score already allows for rounding."""
+        """True if rounding of the outputs does not change the score."""
         return bool(score_attribute(self.score, "merged"))
 
     @property
@@ -632,24 +665,24 @@ class OfParts(Record, word="OfParts"):
         return own + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of the field `score`, or raise an AttributeError."""
         if name.startswith("_") or name in ("parts", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores of outputs of any kind, shape `(size,)`."""
+        """Return the scores of outputs of any type, shape `(size,)`."""
         return scores_of(self.score, self.parts(np.asarray(outputs)))
 
     @property
     def _own_part(self) -> Part | None:
-        """The part whose value is the score, or None."""
+        """The part whose value is the score, or None if the score is another function."""
         is_value = len(self.parts.parts) == 1 and score_attribute(self.score, "alone") is not None
         return self.parts.parts[0] if is_value else None
 
     @property
     def plainness(self) -> int:
-        """Plainness of the part whose value is the score, or the default."""
+        """Rank of the score for readers: 0 is easiest to read."""
         return ScoreAttributes.plainness if self._own_part is None else self._own_part.plainness
 
     @property
@@ -665,14 +698,14 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences for the values 1 and 0 of a flag, or None for other scores."""
+        """Two sentences for reports, for the values 1 and 0 of a flag; None for other scores."""
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
         return name_sentences(self.score, partial(name_entries, names=self.parts.names()))
 
     def __str__(self) -> str:
-        """Return one line for a report that names the parts."""
+        """Return a description of the score that names its parts, as one line of a report."""
         names, text = self.parts.names(), score_name(self.score)
         sentence = name_entries(text, names)
         if len(names) == 1:
@@ -691,24 +724,24 @@ class OfParts(Record, word="OfParts"):
 def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[tuple[Score, ...], PartsRead | None]:
-    """Return the scores of an attack for pilot outputs of any kind, and the parts that it read.
+    """Return the scores of an attack for pilot outputs of any type.
 
-    Differences of outputs near the ends of the range of doubles become infinite and stay infinite.
+    An attack makes scores of whole outputs. It also makes scores of parts of the outputs, such as
+    the length of a string. For numeric outputs, the parts are bits and remainders.
 
     Args:
-        attack: a score attack.
+        attack: an attack that makes scores.
         outputs: pilot outputs on `x`, shape `(size, ...)`.
         outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-        pair: the pair on which they were drawn.
+        pair: the two inputs x and x'.
         name: name of the outputs in error messages.
 
     Returns:
-        The candidates, and how much of the outputs was read. Candidates are made for the outputs
-        themselves and, if the outputs are not real numbers, for their parts; the tuple is empty if
-        the attack does not apply. The second value is None for an attack that does not use parts.
+        The scores, and a record of how many parts were found and compared. There are no scores if
+        the attack does not apply. The record is None if the attack does not use parts.
 
     Raises:
-        TypeError: if the outputs hold objects without parts, and these objects do not repeat.
+        TypeError: if the outputs contain objects without parts and these objects do not repeat.
     """
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     if not attack.parts or not all(side.size for side in sides):
@@ -746,9 +779,9 @@ def read_candidates(
 
 
 def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
-    """Return the scores of whole values at the places at which a score reads a letter or length.
+    """Return flags such as "the word is 'yes'" for places where a score reads a letter or length.
 
-    Both scores often agree, and readers understand the whole value better.
+    The flag and the letter often give equally good events, and the flag is easier to read.
     """
     single = [s for s in made if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
     steps = {candidate.parts.parts[0].steps for candidate in single}
@@ -757,7 +790,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
 
 def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
-    """Return the score of parts, or of one part if the score reads only that part."""
+    """Return the score as a score of parts; keep only one part if the score reads only one."""
     alone = score_attribute(score, "alone")
     if alone is None:
         return OfParts(parts, score)

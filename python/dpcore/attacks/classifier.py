@@ -1,7 +1,7 @@
-"""Fitted functions of an output: linear discriminants, and classifiers' log odds.
+"""Scores that are fitted functions of an output: linear discriminants, and log odds of classifiers.
 
-Log odds estimate the log-likelihood ratio. A discriminant is the direction in which the sides
-differ most, relative to their noise.
+Log odds estimate the log-likelihood ratio. A linear discriminant is the weighted sum of entries
+whose means on x and on x' differ most, relative to its standard deviation.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ _WEIGHT_DECIMALS: Final = 6
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearScore(Record, word="LinearScore"):
-    """A weighted sum of entries: ``sum_i weights[i] (y[entries[i]] - centres[i])``.
+    """A score of an output y: ``sum_i weights[i] (y[entries[i]] - centres[i])``.
 
-    NaN adds 0.
+    An entry that is NaN adds 0.
 
     Args:
         entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: centre of each entry in the units of the outputs, shape `(read,)`.
+        centres: number that is subtracted from each entry, shape `(read,)`.
         weights: weight of each entry, shape `(read,)`.
 
     Raises:
         TypeError: if an array does not hold real numbers.
-        ValueError: if the arrays are empty, differ in length or hold numbers that are not finite,
-            or if an entry is not a whole number of at least 0.
+        ValueError: if the arrays are empty, differ in length or contain numbers that are not
+            finite, or if `entries` contains numbers other than integers of at least 0.
 
     Source:
         Fisher (1936), Annals of Eugenics 7, the linear discriminant.
@@ -100,7 +100,7 @@ class LinearScore(Record, word="LinearScore"):
     weights: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only, and check that their shapes match."""
         arrays.freeze_arrays(self, "entries", "centres", "weights")
         for name, values in (("centres", self.centres), ("weights", self.weights)):
             if not np.isfinite(values).all():
@@ -114,11 +114,14 @@ class LinearScore(Record, word="LinearScore"):
         return 30 + int(self.entries.size)
 
     def rounding(self, grains: tuple[Grain, ...]) -> Grain:
-        """Return the grain of the sum: the step by which rounding of the entries can move it."""
+        """Return the grain of the sum: the distance by which rounding of the entries can move it.
+
+        `grains` are the rounding tolerances of all entries.
+        """
         return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; NaN if infinite entries cancel."""
+        """Return the scores, shape `(size,)`; NaN if infinite terms of both signs are added."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
@@ -132,7 +135,7 @@ class LinearScore(Record, word="LinearScore"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report, with the three heaviest entries."""
+        """Return one line for a report, with the three entries of largest absolute weight."""
         order = np.argsort(-np.abs(self.weights), kind="stable")[:3]
         names = [f"entry {self.entries[i]}" for i in order]
         if self.entries.size <= 2:
@@ -142,16 +145,21 @@ class LinearScore(Record, word="LinearScore"):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Discriminant(NumericAttack):
-    """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
+    """Attack with linear discriminants of the columns (the entries) of numeric outputs.
 
-    It finds shifts that no single column shows. For example, several columns have the same noise,
-    or one direction has no noise. The weights are ``(S + s v I)^-1 (m - m')``. Here S is the
-    covariance of both sides around their own means, v its mean variance, and m and m' are the
-    means. The shrinkages s go down to 1e-9. The attack uses the columns and also their differences.
-    One half of the training draws fits the directions, and the other half chooses the best two. If
-    the pilot has few rows compared with its number of columns, an additional score uses all columns
-    and rows (see `cross_score`). The attack does not apply to outputs that are not numbers, or in
-    which fewer than two columns vary.
+    The attack finds a difference of means that no single column shows clearly. Two examples:
+    several columns contain the same noise, or one direction of the output space has no noise.
+
+    A score is a weighted sum of at most 512 columns. Its weights are ``(S + s v I)^-1 (m - m')``.
+    Here m and m' are the means of the columns on x and on x'. S is the sum of the two covariance
+    matrices, v is the mean of the variances in S, and s is the shrinkage. The attack tries several
+    values of s, down to 1e-9, for the columns and also for the differences of neighbouring columns.
+    The weights are fitted on pilot outputs (the first draws of an audit). Other pilot outputs
+    choose the two best settings of shrinkage and columns.
+
+    If the pilot has few rows compared with the number of columns, the attack adds a score that uses
+    all columns and all rows. The attack does not apply to outputs that are not numbers. It also
+    does not apply if fewer than two columns vary, or if whole outputs repeat often.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -174,7 +182,7 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Make at most two scores."""
+        """Return the best linear discriminants, at most two."""
         if has_frequent_rows(rows, rows_prime):
             return []
         width = min(rows.shape[1], _MAX_DISCRIMINANT_COLUMNS)
@@ -196,10 +204,13 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit ``(m - m') / v`` to all columns, if the pilot has few rows per column.
+        """Return a weighted sum of all columns with its values on x and on x', or None.
 
-        v are the variances of the columns. The rows form four quarters, and each quarter is scored
-        with weights fitted on the other three.
+        The result is None unless the pilot has few rows per column.
+
+        The weight of a column is ``(m - m') / v``. Here m and m' are the means of the column on x
+        and on x', and v is the sum of its variances on x and on x'. The rows form four quarters.
+        The score of a row is computed with weights that were fitted on the three other quarters.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -235,7 +246,11 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
 
 
 def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
-    """Return the varying columns with NaN replaced by the mean; at most 512, by mean difference."""
+    """Return the numbers of the columns that vary, and their values on x and on x'.
+
+    NaN and infinities are replaced by the mean of the column. If more than 512 columns vary, those
+    with the largest difference of means (in standard deviations) are kept.
+    """
     made = []
     for side in sides:
         values = np.array(side, dtype=np.float64)
@@ -255,13 +270,14 @@ def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
 
 
 class _PooledCovariance(NamedTuple):
-    """Means and covariances of the columns of both sides.
+    """Differences of means, and covariances, of the columns of outputs on x and on x'.
 
     Args:
-        scale: spread of every column, shape `(columns,)`.
-        shift: difference of the means of both sides, in units of the spread.
-        covariance: sum of the covariances of both sides, in the same units.
-        differences: True if shift and covariance belong to the differences of neighbouring columns.
+        scale: square root of the sum of each column's variances on x and on x', shape `(columns,)`.
+        shift: mean on x minus mean on x', for each column after division by its scale.
+        covariance: sum of the covariance matrices on x and on x', for the divided columns.
+        differences: True if `shift` and `covariance` belong to the differences of neighbouring
+            columns.
     """
 
     scale: Floats
@@ -271,7 +287,7 @@ class _PooledCovariance(NamedTuple):
 
     @classmethod
     def of(cls, sides: list[Floats], differences: bool) -> _PooledCovariance:
-        """Compute means and covariances of the columns of both sides."""
+        """Compute the fields from the outputs on x and on x', shape `(size, columns)` each."""
         shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         scale = np.sqrt(sum(side.var(axis=0) for side in sides))
         # For a column that is constant on each side, the shift serves as its spread.
@@ -285,7 +301,10 @@ class _PooledCovariance(NamedTuple):
         return cls(scale, means[0] - means[1], total, differences)
 
     def weights(self, shrinkage: float) -> Floats:
-        """Return the weights of one discriminant, with largest weight 1 in units of the spread."""
+        """Return the weights of the linear discriminant with a given shrinkage.
+
+        The largest weight is 1 if each column is measured in units of its scale.
+        """
         total = self.covariance.copy()
         mean_variance = max(float(np.trace(total)) / len(total), 1e-300)
         total[np.diag_indices_from(total)] += shrinkage * mean_variance
@@ -298,7 +317,7 @@ class _PooledCovariance(NamedTuple):
 
 
 def _mean_distance(sides: list[Floats], weights: Floats) -> float:
-    """Return the distance between the sides' means of a weighted sum, in standard deviations."""
+    """Return the distance of the means of a weighted sum on x and on x', in standard deviations."""
     values = [side @ weights for side in sides]
     spread = sum(float(column.var()) for column in values)
     apart = abs(float(values[0].mean()) - float(values[1].mean()))
@@ -307,19 +326,21 @@ def _mean_distance(sides: list[Floats], weights: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Features(Record, word="Features"):
-    """Outputs as features: the value of every entry, and flags for its atoms, NaN and infinities.
+    """A function from outputs to features of a classifier: values and flags of the entries.
 
-    A value at a flagged atom, or a value that is not finite, is replaced by the entry's `fill`.
-    Otherwise, a code such as -1000 for "below" would hide the differences between ordinary numbers.
-    All other values are merged on a grid of width `unit`. Therefore a tree cannot split numbers
-    that are equal as real numbers.
+    A flag is 1 if an entry is NaN, an infinity or an atom (a value of positive probability). The
+    value of a flagged entry, or of an entry that is not finite, is replaced by `fill`. Without this
+    replacement, a code such as -1000 for "below the range" would hide the differences between
+    ordinary numbers. Other values are rounded to a grid of width `unit`. Therefore a tree cannot
+    separate two numbers that differ only by rounding errors.
 
     Args:
         fill: replacement for flagged values, one for each entry.
-        unit: width of the grid, for each entry or for all; 0 for numbers that were never rounded.
+        unit: width of the grid, one for each entry or one for all entries. 0 means that values are
+            not rounded.
         entries: the entry to which each flag belongs.
-        lows: lower ends of the atoms' intervals; NaN for a flag of NaN.
-        highs: upper ends.
+        lows: lower end of the interval of each flag; NaN for a flag of NaN.
+        highs: upper end of the interval of each flag.
 
     Raises:
         ValueError: if the tables of the flags have different lengths.
@@ -332,7 +353,7 @@ class Features(Record, word="Features"):
     highs: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the tables read-only, and check that their lengths match."""
         object.__setattr__(self, "unit", np.broadcast_to(self.unit, np.shape(self.fill)))
         arrays.freeze_arrays(self, "entries", "lows", "highs")
 
@@ -342,7 +363,7 @@ class Features(Record, word="Features"):
         return int(self.fill.size + self.entries.size)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the features, finite, shape `(size, width)`: values first, then flags."""
+        """Return the features of outputs, shape `(size, width)`: finite values, then flags."""
         dim = self.fill.size
         rows = read_numbers(outputs, dim)
         made = np.empty((len(rows), self.width), order="F")
@@ -364,7 +385,10 @@ class Features(Record, word="Features"):
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """Return a tensor on the device of the outputs, or None for another number of entries."""
+        """Return the features as a tensor on the device of the outputs.
+
+        Return None if the outputs have another number of entries.
+        """
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None
@@ -388,14 +412,16 @@ class Features(Record, word="Features"):
 
 
 def features_of(rows: Array, rows_prime: Array) -> Features:
-    """Make features for pilot outputs: find the atoms of each entry and their replacements.
+    """Find the atoms of each entry in pilot outputs, and return the function to features.
+
+    An atom is a value of positive probability.
 
     Args:
         rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
-        rows_prime: the same on x'.
+        rows_prime: pilot outputs on x' in the same form.
 
     Returns:
-        The features.
+        The function from outputs to values and flags.
     """
     sides = first_rows(rows), first_rows(rows_prime)
     grains = grains_of(*sides)
@@ -422,7 +448,12 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
 
 
 def _grid_width(values: Floats, grain: Grain) -> float:
-    """Return the width of a grid that loses little and has few numbers on its boundaries."""
+    """Return the width of the grid to which the values of an entry are rounded.
+
+    The width is at least 4 rounding tolerances, so that few values lie near a boundary. If
+    possible, it is at most 1/32 of the interquartile range. It is 0 if the values were never
+    rounded.
+    """
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
@@ -432,11 +463,11 @@ def _grid_width(values: Floats, grain: Grain) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linear(Merged, word="Linear"):
-    """A weighted sum of features: the log odds of a logistic regression.
+    """A score: the log odds of a logistic regression, a weighted sum of features.
 
     Args:
-        features: outputs -> features.
-        weights: one weight for each feature, in the feature's own unit.
+        features: function from outputs to features.
+        weights: one weight for each feature; the features are not standardised.
         intercept: constant that is added to the sum.
 
     Raises:
@@ -452,7 +483,7 @@ class Linear(Merged, word="Linear"):
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        """Freeze the weights and check that they match."""
+        """Make the weights read-only, and check that each feature has one weight."""
         width = instance("features", self.features, Features).width
         arrays.freeze_arrays(self)
         if self.weights.shape != (width,):
@@ -460,11 +491,11 @@ class Linear(Merged, word="Linear"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine; an estimate, not a measurement."""
+        """Estimated nanoseconds per output on a usual machine."""
         return 10 + 8 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the log odds, shape `(size,)`, between -50 and 50."""
+        """Return the log odds of outputs, between -50 and 50, shape `(size,)`."""
 
         def sum_features(made: Floats) -> Floats:
             # Add column by column: the bits then do not depend on the library of linear algebra.
@@ -476,7 +507,10 @@ class Linear(Merged, word="Linear"):
         return _score_chunks(outputs, self.features, sum_features)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the same on the device of the outputs."""
+        """Compute the log odds on the device of the outputs, or return None.
+
+        None means that the outputs have another number of entries.
+        """
         made = self.features.on_device(outputs)
         if made is None:
             return None
@@ -486,17 +520,18 @@ class Linear(Merged, word="Linear"):
         return Rough(total, rounding_slack(self.features.width + 1, size))
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log odds of a logistic regression on {self.features.width} features"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Boosted(Merged, word="Boosted"):
-    """The log odds of boosted trees on features.
+    """A score: the log odds of gradient-boosted trees on features.
 
     Args:
-        features: outputs -> features.
-        model: the fitted estimator, with a `decision_function`. JSON keeps only its name.
+        features: function from outputs to features.
+        model: the fitted estimator, with a method `decision_function`. If the score is saved as
+            JSON, only the name of the estimator is kept.
 
     Raises:
         TypeError: if `features` is not a `Features`.
@@ -509,21 +544,21 @@ class Boosted(Merged, word="Boosted"):
     model: Any
 
     def __post_init__(self) -> None:
-        """Check the features."""
+        """Check that `features` is a `Features`."""
         instance("features", self.features, Features)
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine; an estimate, not a measurement."""
+        """Estimated nanoseconds per output on a usual machine."""
         return 25 * int(getattr(self.model, "n_iter_", _BOOSTING_ROUNDS)) + 20 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the log odds, shape `(size,)`, between -50 and 50."""
+        """Return the log odds of outputs, between -50 and 50, shape `(size,)`."""
         with _limit_threads():
             return _score_chunks(outputs, self.features, self.model.decision_function)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log odds of boosted trees on {self.features.width} features"
 
 
@@ -538,22 +573,23 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(NumericAttack):
-    """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
+    """Attack with scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
-    Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
-    show. Features are the values, and flags for NaN, for infinities, and for atoms (values of
-    positive probability). Fitting takes seconds, and trees need a few microseconds per output.
-    Therefore use this attack only if simpler attacks find only a small loss. Equal pilots give
-    equal models, because the seed of the training is fixed.
+    Use this attack if the entries of an output depend on each other in a way that a sum over the
+    entries cannot show. The score is the classifier's log odds for x. The features are the values
+    of the entries, with flags for NaN, for infinities, and for atoms (values of positive
+    probability). The fit takes seconds, and a score with trees takes a few microseconds per output.
+    Therefore use this attack only if the default attack certifies a small epsilon. The seed of the
+    training is fixed: the same training outputs give the same model.
 
     Args:
-        model: "logistic" (regression on standardised features), "boosting" (histogram-based
-            trees) or "auto", which makes both scores.
-        rows: largest number of pilot outputs for the training, both sides together, at least 2.
+        model: "logistic" (logistic regression on standardised features), "boosting"
+            (histogram-based gradient boosting) or "auto" (a score from each of these two models).
+        rows: largest number of outputs for the training, on x and x' together, at least 2.
 
     Raises:
         TypeError: if `model` is not a string or `rows` is not an integer.
-        ValueError: if one of them is out of range.
+        ValueError: if `model` is not one of the three names, or `rows` is below 2.
 
     Source:
         Bichsel, Steffen, Bogunovic and Vechev (2021), DP-Sniper, section 4 (log odds as a score);
@@ -576,12 +612,12 @@ class Classifier(NumericAttack):
     rows: int = 200_000
 
     def __post_init__(self) -> None:
-        """Check the settings."""
+        """Check that `model` is one of the three names, and that `rows` is at least 2."""
         choice("model", self.model, _MODEL_NAMES)
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Fit the log odds of each model on pilot outputs.
+        """Fit each model on pilot outputs, and yield its log odds as a score.
 
         Raises:
             ImportError: if scikit-learn is not installed.
@@ -599,7 +635,10 @@ class Classifier(NumericAttack):
 
 
 def _fit_logistic(features: Features, made: Floats, labels: Ints) -> Linear:
-    """Fit a regression on standardised features; return weights in the features' own units."""
+    """Fit a logistic regression on standardised features.
+
+    The returned score has weights for the features before standardisation.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -636,5 +675,8 @@ def _thread_pools() -> Any:
 
 
 def _limit_threads() -> Any:
-    """Limit trees to one thread: an audit has its own workers, and spinning threads slow it."""
+    """Return a context in which scikit-learn uses one thread.
+
+    An audit has its own workers, and additional threads slow them down.
+    """
     return _thread_pools().limit(limits=1, user_api="openmp")

@@ -1,11 +1,11 @@
-"""Attacks that decide entry by entry: the majority vote, and one learned set per coordinate.
+"""Attacks on each coordinate of an output: the majority vote, and one learned set per coordinate.
 
-The vote is the reconstruction attack, with thresholds midway between the inputs. The learned sets
-are for mechanisms that are declared to treat coordinates independently. For n independent
-coordinates with the same law, the loss is n times the loss of one coordinate, and every output
-holds n draws of that one coordinate. The counted draws do not prove independence. The user of this
-attack declares it, and the declaration is printed with the verdict. The pilot can only disprove
-independence; in that case the attack raises an error.
+In the majority vote, each coordinate votes for x or x', with a threshold midway between x_i and
+x'_i. The learned sets are for mechanisms with independent coordinates. For n independent
+coordinates with the same distribution, the privacy loss is n times the loss of one coordinate, and
+every output contains n draws of this coordinate. The counted draws do not prove independence.
+Therefore the user declares independence, and the report prints the declaration with the verdict.
+The pilot (the first draws) can only disprove independence; then the attack raises a ValueError.
 """
 
 from __future__ import annotations
@@ -52,20 +52,23 @@ _MAX_PILOT_ENTRIES: Final = 2**22
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Raise an error if the pilot's coordinates are dependent, or differ in law within a group.
+    """Raise a ValueError if coordinates are dependent, or differ in distribution within a group.
 
-    Three tests run on each side. The first uses rank correlations of all pairs of coordinates, of
-    their values and of their distances from the median. The second uses the sum of these
-    correlations and the sum of their squares; these sums show a weak dependence that is spread over
-    all pairs. The third compares each coordinate's distribution with the rest of its group. The
-    level 1e-6 is divided among all tests.
+    The function makes these tests on x and on x'. The total level is 1e-6.
+
+    - It tests the largest rank correlation of two coordinates. It uses the correlations of their
+      values, and those of their distances from the median.
+    - It tests the sum of these correlations and the sum of their squares. These sums show a weak
+      dependence of many pairs.
+    - It compares the distribution of each coordinate with that of the other coordinates of its
+      group.
 
     Args:
-        sides: name of each side with its outputs, shape `(size, dim)`.
-        groups: coordinates that should have the same law.
+        sides: name of each input with the outputs on this input, shape `(size, dim)`.
+        groups: groups of coordinates that should have the same distribution.
 
     Raises:
-        ValueError: if a test rejects; the message names the coordinates and the statistic.
+        ValueError: if a test rejects. The message names the coordinates and the statistic.
 
     Source:
         Spearman (1904) for rank correlations, whose variance under independence is 1/(size - 1)
@@ -86,7 +89,10 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
 
 
 def _make_finite(outputs: Array) -> Floats:
-    """Return the outputs as doubles; infinities and NaN become values beyond all others."""
+    """Convert outputs to finite float64 numbers of the same order.
+
+    Infinities and NaN become numbers beyond all finite values.
+    """
     values = outputs.astype(np.float64)
     is_finite = np.isfinite(values)
     if is_finite.all():
@@ -99,7 +105,10 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _middle_ranks(values: Floats) -> Floats:
-    """Compute centred mid-ranks of columns, with norm 1; 0 for a nearly constant column."""
+    """Compute the mid-ranks of each column, centred and with norm 1.
+
+    The ranks of a nearly constant column are set to 0.
+    """
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
@@ -143,7 +152,7 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
 
 
 def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
-    """Compare each coordinate's distribution with the distribution of the rest of its group."""
+    """Raise a ValueError if a coordinate differs in distribution from the others of its group."""
     if len(group) < 2:
         return
     part = values[:, list(group)]
@@ -169,11 +178,13 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
-    """A vote of all entries: each votes for the input that is nearer to it; the majority decides.
+    """Attack by majority vote: each entry of an output votes for x or for x'.
 
-    The pilot draws choose only between two events: "the majority votes for x" and "the majority
-    votes for x'". The attack is very fast, but weak in high dimension: for a correct Laplace
-    mechanism with epsilon 1 it certifies 0.076 at 128 entries.
+    Entry i of the output votes for x if it is nearer to x_i than to x'_i, otherwise for x'. Entries
+    with x_i = x'_i do not vote. The event is "the majority votes for x" or "the majority votes for
+    x'". The pilot (the first draws of an audit) only chooses one of these two events. The attack is
+    very fast, but weak in high dimension: for a correct Laplace mechanism with epsilon 1 and 128
+    entries, it certifies the bound 0.076.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -188,26 +199,33 @@ class MajorityVote(AuditAttack):
     fewest_pilot: ClassVar[int] = 0
 
     def event(self, pair: Pair) -> Vote:
-        """Return the event "the vote is x'" for a pair.
+        """Return the event "the majority votes for x'" for a pair of inputs.
 
         Args:
-            pair: two vectors of finite numbers of equal shape.
+            pair: two vectors of finite numbers with the same shape.
 
         Returns:
             The event.
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the pair does not have that form, or the inputs are equal in every entry.
+            ValueError: if the inputs are not vectors of finite numbers with the same shape, or are
+                equal in every entry.
         """
         return Vote.between(pair)
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot draws per side that choose vote and direction, at most 1 per cent."""
+        """Return the default number of pilot draws on each input.
+
+        The number is at most 1 per cent of `trials`, the number of counted draws on each input.
+        """
         return min(power_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the vote that `choose` picks; without a pilot, vote and numerator are x'."""
+        """Return the event and the input in the numerator, as `choose` picks them.
+
+        Without pilot draws, the event is "the majority votes for x'", with x' in the numerator.
+        """
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:
             return Fitted(event, "x_prime", None, 0, np.empty(0))
@@ -221,14 +239,15 @@ class MajorityVote(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair on which they were drawn.
+            pair: the two inputs x and x'.
 
         Returns:
-            The vote that `choose` picks from the pilot counts at its default confidence.
+            "The majority votes for x" or "the majority votes for x'". The function `choose` picks
+            the event from the pilot counts, at its default confidence.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
-            ValueError: if the shapes do not match or one side has no output.
+            ValueError: if the shapes do not match, or if no output is given on x or on x'.
         """
         event = self.event(pair)
         hits, hits_prime = event(outputs), event(outputs_prime)
@@ -238,27 +257,31 @@ class MajorityVote(AuditAttack):
 
 @suggest_arguments
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
-    """Choose the vote to count and the side of the numerator, from pilot counts.
+    """Choose the majority event and the input in the numerator, from pilot counts.
 
-    It takes the combination with the largest Clopper-Pearson limit on the pilot. If limits are
-    equal (in a small pilot all four may be 0), it takes the largest point estimate of the log
-    ratio. If these are equal too, it takes the vote x' with x' in the numerator. The pilot draws
-    must not be counted again: a choice made on the counted draws makes the bound too large.
+    The event is "the majority of the entries votes for x" or "... for x'". The bound on epsilon is
+    the logarithm of a ratio: the probability of the event on one input, divided by its probability
+    on the other input. The direction is the input in the numerator. Two votes and two directions
+    give four combinations. The function takes the combination with the largest Clopper-Pearson
+    bound on the pilot (the first draws of an audit). If these bounds are equal (in a small pilot
+    all four may be 0), it takes the largest point estimate of the log ratio. If the estimates are
+    equal too, it takes the vote for x' with x' in the numerator. Do not count the pilot draws
+    again: a choice on the counted draws would make the bound invalid.
 
     Args:
-        counts: pilot counts of the event "the vote is x'".
+        counts: pilot counts of the event "the majority votes for x'".
         confidence: confidence of the audit, strictly between 0 and 1.
         delta: delta of the claim, in [0, 1).
 
     Returns:
-        The pair (vote, direction), each "x_prime" or "x".
+        The tuple (vote, direction). Each is "x_prime" or "x".
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `confidence` or `delta` is not a number.
-        ValueError: if one of them is out of range.
+        ValueError: if `confidence` or `delta` is out of range.
 
     Source:
-        The rule that event and order are fixed on separate draws: Bichsel et al. (2021), section 5.
+        Bichsel et al. (2021), section 5: the event and the direction are chosen on separate draws.
 
     Example:
         >>> choose(Counts(100, 1000, 900, 1000))
@@ -293,24 +316,30 @@ def _log_ratio(counts: Counts) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coordinatewise(AuditAttack):
-    """One learned set per group of equal coordinates, if coordinates are *declared* independent.
+    """Attack for mechanisms whose output coordinates you *declare* to be independent.
 
     Coordinates with equal (x_i, x'_i) form a group. A coordinate with x_i = x'_i carries no
-    information and is left out. For each group the attack learns the set with the largest expected
-    bound. It is a half-line, or a union of intervals if its expected bound is clearly larger. The
-    event is "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
+    information, and the attack leaves it out. For each group the attack learns one set of numbers:
+    a half-line, or a union of intervals if its expected bound on epsilon is clearly larger. The
+    event is "every coordinate lies in the set of its group". Let group g have m_g coordinates. Let
+    p_g be the probability, on the input in the numerator, that one coordinate of group g lies in
+    the set of the group. Let q_g be this probability on the other input. Then
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
-    and p_g, q_g are counted on the m_g coordinates of every output together.
+    The audit estimates p_g and q_g from the m_g coordinates of all outputs together.
 
-    A user of this attack declares three things. The outputs' coordinates are independent of each
-    other given the input. Coordinate i depends only on x_i. The coordinates of one group have the
-    same law. If the pilot contradicts the declaration, an error is raised. If the pilot agrees with
-    the declaration, this is not a proof.
+    By using this attack, you declare three facts:
+
+    - given the input, the coordinates of an output are independent of each other;
+    - coordinate i of the output depends only on x_i;
+    - the coordinates of one group have the same distribution.
+
+    The attack raises a ValueError if the pilot (the first draws of an audit) contradicts the
+    declaration. A pilot that agrees with the declaration does not prove it.
 
     Source:
-        The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
+        Dwork and Roth (2014), theorem 3.6: the losses of independent coordinates add up.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -323,7 +352,11 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together; the event is too rare for pilot counts."""
+        """Choose the event and the input in the numerator from the pilot draws.
+
+        The expected bound is computed from counts of single coordinates, because whole outputs in
+        the event are too rare in the pilot.
+        """
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:
@@ -332,14 +365,18 @@ class Coordinatewise(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair on which they were drawn, two vectors of `dim` numbers.
+            pair: the two inputs x and x', two vectors of `dim` numbers.
 
         Returns:
-            The event that `choose` picks for ten times as many draws.
+            The event that is expected to certify the largest bound on epsilon if `10 * size`
+            further outputs are counted on each input.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
-            ValueError: as for `choose`.
+            ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
+                x', or if the inputs are equal in every entry. Also if the pilot contradicts the
+                declaration: coordinates are clearly dependent, or coordinates of one group clearly
+                have different distributions.
         """
         goal = Goal(10 * max(1, len(np.atleast_1d(outputs))))
         return self.choose(outputs, outputs_prime, pair, goal).event
@@ -347,22 +384,23 @@ class Coordinatewise(AuditAttack):
     def choose(
         self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair, goal: Goal
     ) -> Fitted:
-        """Choose event and direction from pilot outputs.
+        """Choose the event and the input in the numerator, from pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair on which they were drawn, two vectors of `dim` numbers.
-            goal: the aim of the counted draws.
+            pair: the two inputs x and x', two vectors of `dim` numbers.
+            goal: the number of draws that the audit will count, with its delta and confidence.
 
         Returns:
-            The event, the side for the numerator and the expected bound.
+            The event, the input in the numerator and the expected bound on epsilon.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
-            ValueError: if the shapes do not match, one side has fewer than two outputs, or the
-                inputs are equal in every entry. Also if the pilot's coordinates are clearly
-                dependent, or the coordinates of one group clearly have different laws.
+            ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
+                x', or if the inputs are equal in every entry. Also if the pilot contradicts the
+                declaration: coordinates are clearly dependent, or coordinates of one group clearly
+                have different distributions.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_coordinates(pair)
@@ -383,13 +421,14 @@ class Coordinatewise(AuditAttack):
 
 
 class Options(NamedTuple):
-    """Sets among which the set of a group is chosen.
+    """The sets of numbers that are tried for the coordinates of one group.
 
     Args:
-        log_p: logarithm of a pessimistic lower limit for each set's probability on the numerator's
-            side.
-        log_q: logarithm of a pessimistic upper limit on the other side.
-        make: function that returns the set with a given index.
+        log_p: for each set, the logarithm of a pessimistic lower limit of its probability on the
+            input in the numerator.
+        log_q: for each set, the logarithm of a pessimistic upper limit of its probability on the
+            other input.
+        make: function from the index of a set to the set.
     """
 
     log_p: Floats
@@ -398,7 +437,10 @@ class Options(NamedTuple):
 
 
 def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
-    """Return groups of coordinates with equal inputs, if x and x' differ; and the dimension."""
+    """Return the groups of coordinates with equal (x_i, x'_i), and the number of coordinates.
+
+    Coordinates with x_i = x'_i are left out of the groups.
+    """
     pair = instance("pair", pair, Pair)
     ends = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if ends[0].shape != ends[1].shape:
@@ -409,10 +451,10 @@ def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
 
 
 def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
-    """Make the sets to try for one group: half-lines, then unions of the most informative bins.
+    """Make the sets that are tried for one group: half-lines, and unions of informative bins.
 
-    The first half of the pilot gives the thresholds and the order of the bins, and the second half
-    gives the probabilities.
+    The thresholds and the order of the bins come from the first half of the pilot. The limits of
+    the probabilities come from the second half.
     """
     most = max(2, _MAX_PILOT_ENTRIES // len(group))
     ordered = sides if way == "x" else sides[::-1]
@@ -446,7 +488,10 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
 
 
 def _difference_in_errors(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
-    """Return by how many standard errors each set is more frequent on the numerator's side."""
+    """Return by how many standard errors each set is more frequent on the numerator's input.
+
+    The result is 0 for a set that is less frequent on this input.
+    """
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
     return np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
@@ -458,7 +503,10 @@ def _count_in_bins(values: Floats, edges: Floats) -> Floats:
 
 
 def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
-    """Count hits of every set: below each point, at or above it, and in the first bins."""
+    """Count the values in each set: below each point, at or above each point, in unions of bins.
+
+    Union number i consists of the first i + 1 bins of `order`.
+    """
     below = np.searchsorted(values, points).astype(np.float64)
     unions = np.cumsum(_count_in_bins(values, edges)[order])[:-1]
     return np.concatenate([below, values.size - below, unions])
@@ -467,9 +515,10 @@ def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) ->
 def _combine_options(
     options: Sequence[Options], groups: Sequence[tuple[int, ...]], dim: int, goal: Goal
 ) -> tuple[EveryCoordinate, float]:
-    """Return the event made of the best sets of all groups, and its expected bound.
+    """Choose the set of each group; return the event and its expected bound on epsilon.
 
-    If delta is 0, the best set of each group does not depend on the other groups.
+    If delta is 0, the best set of one group does not depend on the other groups. Otherwise the sets
+    are improved one after the other.
     """
     weights = [float(len(group)) for group in groups]
     # -1 stands for the set of all numbers: the group is left out.
@@ -505,7 +554,7 @@ def _sum_logarithms(
 
 
 def _log_margin(log_p: Floats, delta: float) -> Floats:
-    """Return ln(e^log_p - delta), or minus infinity if no mass remains."""
+    """Return ln(e^log_p - delta), or minus infinity if delta is at least e^log_p."""
     if delta == 0.0:
         return log_p
     left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))

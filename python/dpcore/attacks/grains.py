@@ -1,10 +1,11 @@
-"""Rounding of the numbers of a column, and how far it may have moved them.
+"""Estimates of the distance by which rounding may have moved the numbers of a column.
 
-If two different sums compute the same real number, the floats may differ in their last places. The
-input may determine which sum is used. `Grain` is the distance within which two numbers of a column
-may be the same real number. It follows from the format to which the column was rounded, at the
-magnitude of the number or, near 0, of its terms. Numbers that were never rounded (integers,
-multiples of a fixed step) are distinguished at any distance.
+Two sums that compute the same real number may give floats that differ in their last places. The
+input may determine which of the two sums the code computes. A `Grain` states the distance within
+which two numbers of a column may be the same real number. This distance depends on the format to
+which the column was rounded and on the magnitude of the number. Near 0, it depends on the magnitude
+of the terms of a sum. Numbers that were never rounded (integers, multiples of a fixed step) are
+different at any distance.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SAME, NEAR, APART = 0, 1, 2
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Use this number of threads to measure the columns of arrays; results do not change."""
+    """Context manager: use `threads` threads to estimate grains; the results do not change."""
     token = THREADS.set(threads)
     try:
         yield
@@ -47,12 +48,13 @@ def use_threads(threads: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """The step by which rounding may move a number of one column.
+    """The distance by which rounding may move a number of one column (the tolerance).
 
     Args:
-        bits: significant bits of the column's format; 0 for numbers that were never rounded.
-        middle: median magnitude of the numbers that are not 0. Near 0, a sum has the rounding error
-            of its terms.
+        bits: number of significant bits of the column's format; 0 for numbers that were never
+            rounded.
+        middle: median magnitude of the nonzero numbers of the column. Smaller numbers get the
+            tolerance of this magnitude: a sum near 0 has the rounding error of its larger terms.
         absolute: tolerance that is added at every magnitude, in the units of the column.
     """
 
@@ -62,11 +64,11 @@ class Grain:
 
     @property
     def exact(self) -> bool:
-        """True if the values were never rounded."""
+        """True if the numbers of the column were never rounded."""
         return self.bits == 0 and self.absolute == 0.0
 
     def at(self, values: Any) -> Any:
-        """Return the tolerance at each value, in the shape of the values."""
+        """Return the rounding tolerance of each value, in the shape of the values."""
         size = np.maximum(np.abs(values), self.middle)
         if self.bits == 0:
             return np.full_like(size, self.absolute)
@@ -76,7 +78,7 @@ class Grain:
 
     @property
     def typical(self) -> float:
-        """The tolerance at the median magnitude."""
+        """The rounding tolerance of a number of median magnitude."""
         return float(self.at(self.middle))
 
 
@@ -84,7 +86,10 @@ EXACT: Final = Grain(0)
 
 
 def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
-    """Return the tolerance of each column's grain at its values, shape `(columns, values)`."""
+    """Return the rounding tolerance of each value of several columns.
+
+    `values` and the result have shape `(columns, values)`.
+    """
     fields = np.array([(grain.bits, grain.middle, grain.absolute) for grain in grains])
     bits, middle, absolute = fields.reshape(-1, 3).T[..., np.newaxis]
     last = _last_place(np.maximum(np.abs(values), middle))
@@ -94,15 +99,18 @@ def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
 
 
 def _last_place(size: Any) -> Any:
-    """Return the last place of magnitudes.
+    """Return the distance from each magnitude to the next float64.
 
-    The result is limited just below the largest double, because it would be infinite there.
+    Magnitudes are limited just below the largest float64, because the distance would be infinite.
     """
     return np.spacing(np.minimum(size, np.nextafter(LARGEST, 0.0)))
 
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
-    """Return the grain of every column of two sets of rows, shape `(size, columns)` each."""
+    """Return the grain (the rounding tolerance) of every column of the outputs on x and on x'.
+
+    The two arrays have shape `(size, columns)`.
+    """
     sides, columns = (rows, rows_prime), rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
@@ -123,7 +131,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
 
 
 def _take_columns(rows: Array, places: Places) -> Floats:
-    """Return some columns as contiguous vectors, one after the other."""
+    """Return the columns at the given places as contiguous vectors, one after the other."""
     if not (rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned):
         rows, places = _dense_floats(rows[:, places]), np.arange(places.size)
     return _core.gather_columns(rows, places, False)
@@ -134,28 +142,28 @@ def _dense_floats(values: Array) -> Floats:
 
 
 def grain_of(values: Array, values_prime: Array) -> Grain:
-    """Return the grain of one column. The sides may have different numbers of values."""
+    """Return the grain (the rounding tolerance) of one column from its values on x and on x'."""
     if not values.size and not values_prime.size:
         return EXACT
     return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
 
 
 def coarsest_grain(grains: Sequence[Grain]) -> Grain:
-    """Return one common grain for numbers of several columns."""
+    """Return one rounding tolerance (a grain) that is large enough for several columns."""
     bits = min((grain.bits for grain in grains if grain.bits), default=0)
     middle = max((grain.middle for grain in grains), default=0.0)
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
 def _split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
-    """Return bits, middles and absolute tolerances of grains, in the form of the core."""
+    """Return the fields `bits`, `middle` and `absolute` of grains as three arrays."""
     bits = np.array([grain.bits for grain in grains], np.int64)
     floats = np.array([(grain.middle, grain.absolute) for grain in grains]).reshape(-1, 2).T
     return bits, floats[0].copy(), floats[1].copy()
 
 
 def _largest_moves(grains: Sequence[Grain]) -> Floats:
-    """Return by how much a number of each column can move a sum of doubles through rounding."""
+    """Return, for each column, how much rounding of its number can change a float64 sum."""
     bits, middles, absolutes = _split_grains(grains)
     places = PLACES * _last_place(middles)
     own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
@@ -163,14 +171,17 @@ def _largest_moves(grains: Sequence[Grain]) -> Floats:
 
 
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
-    """Return the grain of a sum of columns in doubles: the sum of all their rounding errors."""
+    """Return the grain of a float64 sum of columns: all their rounding errors are added."""
     each = _largest_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))
 
 
 def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
-    """Return bits, middles and absolute tolerances of the grains of transformed columns."""
+    """Return the fields `bits`, `middle` and `absolute` of transformed columns, as arrays.
+
+    The transform is "values", "differences" (of neighbouring columns) or "sorted".
+    """
     if transform == "sorted":
         grains = [coarsest_grain(grains)] * len(grains)
     bits, middles, absolutes = _split_grains(grains)
@@ -181,19 +192,26 @@ def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Flo
 
 
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
-    """Classify each step between neighbouring sorted finite values, shape `(size - 1,)`.
+    """Classify each step between neighbouring values of a sorted array, shape `(size - 1,)`.
 
-    `SAME`: both values are one number. They are equal, or lie in a run at most 4,096 last places
-    wide that is far from other values, as a long computation leaves it. `NEAR`: rounding may
-    explain the step. `APART`: the values surely differ.
+    - `SAME`: the two values are the same real number. They are equal, or both lie in a cluster that
+      is at most 4,096 last places wide and far from other values. A long computation of one number
+      leaves such a cluster.
+    - `NEAR`: the two values may be the same real number, with different rounding errors.
+    - `APART`: the two values are different real numbers.
+
+    Args:
+        values: sorted finite values.
+        grain: the rounding tolerance of the values.
     """
     return _core.steps_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
 
 
 def cuts_of(values: Floats, grain: Grain) -> Places:
-    """Return the places i at which values i and i + 1 cannot be the same real number.
+    """Return the places i at which sorted values can be cut into bins, between i and i + 1.
 
-    The values are sorted. If no two values surely differ, edges are at least 16 tolerances from
-    each other. Rounding then moves few values from bin to bin.
+    Values i and i + 1 are different real numbers, not one number with different rounding errors. If
+    no such place exists, the result contains places at least 16 rounding tolerances from each
+    other. Rounding then moves few values from bin to bin.
     """
     return _core.cuts_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))

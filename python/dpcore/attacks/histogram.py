@@ -1,8 +1,9 @@
-"""Histograms: the cells of discrete outputs, in the order of their likelihood ratio.
+"""Histograms of discrete outputs: the log ratio of the counts of each cell on x and on x'.
 
-Regular outputs of any type become rows of letters, one small whole number for each column. Whole
-numbers, characters of strings, and bytes are letters already. The letter of a real number is its
-atom, or the bin in which it lies. Rounding never changes this letter.
+Numpy arrays of any type become rows of letters: one small whole number for each column. Whole
+numbers, characters of strings, and bytes are letters already. The letter of a real number is the
+number of its atom (a value of positive probability) or of the bin that contains it. Rounding does
+not change this letter. A cell is a row of letters.
 """
 
 from __future__ import annotations
@@ -66,21 +67,27 @@ _MAX_CELL_CODE: Final = 2**62
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Letters(Record, word="Letters"):
-    """Outputs as letters: one small whole number for each column, -1 for a value never seen.
+    """A rule that turns outputs into rows of letters: one small whole number for each column.
+
+    The argument `kind` states how letters are made:
+
+    - "whole" for integers, bools and dates: a letter is the value minus the smallest value;
+    - "words" for integers of a wide range: each integer has four columns, with 16 bits each;
+    - "text" and "bytes": each character has one column;
+    - "real" for floats: a letter is the number of an atom or of a bin.
 
     Args:
-        kind: "whole" (integers, bools, dates; a letter is the value minus the smallest one),
-            "words" (the same in four columns of 16 bits each), "text" and "bytes" (a column for
-            every character), "real" (a letter is the interval between edges).
-        lows: smallest letter of each column, shape `(columns,)`.
-        sizes: number of letters of each column.
-        edges: edges of all real columns, one column after the other, increasing in each.
-        labels: letters of the intervals between edges, one more than edges in each column.
-        stops: places where each column's edges end.
+        kind: "whole", "words", "text", "bytes" or "real".
+        lows: smallest value of each column, shape `(columns,)`.
+        sizes: number of letters of each column, shape `(columns,)`.
+        edges: edges of the intervals of all columns of floats, column after column.
+        labels: letter of each interval between edges, column after column. A column with n edges
+            has n + 1 intervals.
+        stops: index in `edges` at which each column's edges end.
 
     Raises:
         TypeError: if `kind` is not a string.
-        ValueError: if `kind` is not one of the five.
+        ValueError: if `kind` is not one of the five names.
     """
 
     kind: str
@@ -91,13 +98,13 @@ class Letters(Record, word="Letters"):
     stops: Ints
 
     def __post_init__(self) -> None:
-        """Freeze the tables."""
+        """Check `kind`, and make the arrays read-only."""
         choice("kind", self.kind, _LETTER_KINDS)
         arrays.freeze_arrays(self)
 
     @classmethod
     def of_whole(cls, outputs: Array, outputs_prime: Array, kind: str) -> Letters:
-        """Make the letters of pilot outputs that are whole numbers, strings or bytes."""
+        """Return the rule for pilot outputs that are whole numbers, strings or bytes."""
         width = max(map(_count_columns, (outputs, outputs_prime)))
         sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
         # Plain ints: the difference of two int64 numbers may overflow.
@@ -111,16 +118,18 @@ class Letters(Record, word="Letters"):
 
     @classmethod
     def of_real(cls, shown: Sequence[RealColumn], bins: int) -> Letters:
-        """Make the letters of real columns: their atoms, and bins for all other values."""
+        """Return the rule for columns of floats: a letter is an atom, or a bin of other values."""
         edges, labels, sizes = zip(*(column.alphabet(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
         tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
 
     def convert(self, outputs: Array) -> tuple[Array, Flags | None]:
-        """Convert outputs to the pilot's kind; flag those that do not fit (None if all types fit).
+        """Convert outputs to the type that the pilot outputs had.
 
-        A rare None or NaN changes the type of a whole array of strings or whole numbers.
+        A rare None or NaN changes the type of a whole array of strings or integers. The second
+        result is a flag for each output, True if the output cannot be converted. It is None if no
+        conversion was necessary.
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
@@ -138,7 +147,7 @@ class Letters(Record, word="Letters"):
         return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
 
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
-        """Cut rows into slices that fit into the cache, and yield each with its raw columns."""
+        """Yield blocks of outputs: a slice, and the numbers from which its letters are made."""
         width = self.sizes.size
         for part in arrays.chunk_slices(outputs, width=width):
             raw = raw_columns(self.kind, outputs[part], width)
@@ -147,7 +156,10 @@ class Letters(Record, word="Letters"):
             yield part, raw
 
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
-        """Extend the code of each row by the letters of some columns; -1 if a letter is unknown."""
+        """Add the letters of some columns to the code of each row, as digits of a number.
+
+        The code becomes -1 if a letter is outside the range of the pilot's letters.
+        """
         unknown = code < 0
         for column in range(first, stop):
             letter = self._letter(raw[:, column], column)
@@ -172,7 +184,7 @@ class Letters(Record, word="Letters"):
 
 
 def kind_of(outputs: Array) -> str | None:
-    """Return the kind of letters for an array, or None for objects and irregular arrays."""
+    """Return the kind of letters for an array ("whole", "real", "text" or "bytes"), or None."""
     kinds = dict.fromkeys("biumM", "whole") | {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 
@@ -181,15 +193,15 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     """Return the columns from which letters are made, shape `(size, columns)`.
 
     Args:
-        kind: see `Letters`.
+        kind: "whole", "words", "text", "bytes" or "real", as in `Letters`.
         outputs: outputs, shape `(size, ...)`.
-        width: number of columns; strings are padded to this width.
+        width: number of columns for strings. Shorter strings are padded with 0.
 
     Returns:
-        Numbers; a row of -1 for strings that are too long.
+        Rows of numbers. A row with a string that is too long is -1 in every column.
 
     Raises:
-        TypeError: if the outputs have a different kind.
+        TypeError: if `kind` does not suit the dtype of the outputs.
     """
     kind_of_rows = kind_of(outputs)
     allowed = {"real": ("real", "whole"), "words": ("whole",)}.get(kind, (kind,))
@@ -226,12 +238,12 @@ def _count_columns(outputs: Array) -> int:
 
 
 class RealColumn(NamedTuple):
-    """One column of real numbers, as the pilot shows it.
+    """One column of real numbers in the pilot, with its atoms (values of positive probability).
 
     Args:
-        values: a sorted sample of both sides, finite.
-        atoms: atoms of the sample.
-        grain: step by which rounding may move a value.
+        values: sorted finite values on x and on x' together.
+        atoms: the atoms among these values.
+        grain: the distance by which rounding may move a value.
     """
 
     values: Floats
@@ -240,11 +252,11 @@ class RealColumn(NamedTuple):
 
     @property
     def loose(self) -> bool:
-        """True if some values are not atoms."""
+        """True if some values of the column are not atoms."""
         return int(self.atoms.counts.sum()) < self.values.size
 
     def cuts(self, bins: int) -> Floats:
-        """Return edges of bins for values that are not atoms, in gaps between pilot values."""
+        """Return edges of quantile bins for the values that are not atoms."""
         gaps = cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
@@ -254,7 +266,10 @@ class RealColumn(NamedTuple):
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
     def alphabet(self, bins: int) -> tuple[Floats, Ints, int]:
-        """Return edges, the letters of the intervals between them, and the number of letters."""
+        """Return the edges of all intervals, the letter of each interval, and the letter count.
+
+        An interval is an atom or a bin.
+        """
         cuts, atoms = self.cuts(bins), self.atoms
         # An interval starts at `low` and ends just after `high`.
         ends = np.nextafter(atoms.highs, np.inf)
@@ -268,9 +283,10 @@ class RealColumn(NamedTuple):
 
 
 def _edge_shares(bins: int) -> Floats:
-    """Return the share of the values below each edge: equal bins, with finer tails from 4 bins on.
+    """Return the share of the values below each edge of the bins.
 
-    If noise is added in the wrong place, most of the evidence is in the tails.
+    The bins have equal shares. From 4 bins on, each tail has two additional edges: if a mechanism
+    adds noise in the wrong place, most of the evidence is in the tails.
     """
     tails = np.array([4.0, 16.0]) if bins >= _MIN_BINS_WITH_TAILS else np.empty(0)
     tails = 1.0 / (tails * bins)
@@ -278,7 +294,7 @@ def _edge_shares(bins: int) -> Floats:
 
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
-    """Return every column of real numbers, as the pilot shows it."""
+    """Return every column of pilot outputs on x and on x', with its atoms."""
     sides = first_rows(rows), first_rows(rows_prime)
     columns = []
     for *both, grain in zip(*(side.T for side in sides), grains_of(*sides), strict=True):
@@ -289,18 +305,21 @@ def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcomes(Merged, word="Outcomes"):
-    """The log ratio of an output that is a Python object; 0 for an output not in the pilot.
+    """A score of outputs that are Python objects: a table with one number for each object.
+
+    The number is the log ratio of the object's counts in the pilot, on x and on x'. An output that
+    is not in the table has score 0.
 
     Args:
-        keys: the hashable objects, with floats inside them rounded to the grid.
-        values: score of each key.
-        unit: width of the grid to which floats inside objects are rounded; 0 for no rounding.
-        middle: magnitude above which the grid becomes wider, in powers of two; 0 for a constant
-            width.
+        keys: the objects, hashable, with floats inside them rounded to a grid.
+        values: score of each object.
+        unit: width of the grid to which floats are rounded; 0 for no rounding.
+        middle: magnitude above which the width of the grid grows in powers of two, in proportion to
+            the float; 0 for a constant width.
 
     Raises:
         TypeError: if a key cannot be hashed or `unit` is not a number.
-        ValueError: if the numbers of keys and values differ, or `unit` is negative.
+        ValueError: if `keys` and `values` differ in length, or `unit` is negative.
     """
 
     keys: tuple[Hashable, ...]
@@ -311,7 +330,7 @@ class Outcomes(Merged, word="Outcomes"):
     cost = 2000
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the tables read-only, and check that their lengths match."""
         grid = real("unit", self.unit, low=0.0), real("middle", self.middle, low=0.0)
         keys = tuple(_make_key(key, grid) for key in self.keys)
         set_fields(self, keys=keys, unit=grid[0], middle=grid[1])
@@ -320,29 +339,33 @@ class Outcomes(Merged, word="Outcomes"):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the scores of outputs, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
         keys = keys_of(outputs, (self.unit, self.middle))
         return np.array([table.get(key, 0.0) for key in keys], np.float64)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log ratio of the outcome (one of {len(self.keys)})"
 
 
 def items_of(outputs: Array) -> list[Any]:
-    """Return every output as one Python object; a row becomes a tuple."""
+    """Return each output as a Python object; a row of numbers becomes a tuple."""
     rows = outputs.reshape(len(outputs), -1).tolist() if outputs.ndim > 1 else outputs.tolist()
     return list(map(tuple, rows)) if outputs.ndim > 1 else rows
 
 
 def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
-    """Return the keys of outputs in a table; raise a TypeError if one cannot be hashed."""
+    """Return a hashable object for each output, with floats rounded to a grid.
+
+    Raises:
+        TypeError: if an output cannot be converted to a hashable object.
+    """
     return (_make_key(item, grid) for item in items_of(np.asarray(outputs)))
 
 
 def _make_key(item: Any, grid: Grid) -> Hashable:
-    """Return the key of an object in a table: the object with its floats rounded to the grid."""
+    """Return an object in hashable form, with its floats rounded to a grid."""
     item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, complex):
         item = (item.real, item.imag)
@@ -364,7 +387,11 @@ def _round_to_grid(value: float, grid: Grid) -> float:
 
 
 def grid_of(*sides: Array) -> Grid:
-    """Return the grid for floats in objects of both sides: 4,096 tolerances at their median."""
+    """Return the grid to which floats inside outputs are rounded: its width, and a magnitude.
+
+    The width is 4,096 rounding tolerances at the median magnitude of the floats. This median is the
+    second number: above it, the grid becomes wider.
+    """
     numbers = [list(_iterate_floats(items_of(side))) for side in sides]
     grain = grain_of(*(np.array(values, np.float64) for values in numbers))
     return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
@@ -381,19 +408,20 @@ def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cells(Merged, word="Cells"):
-    """The log ratio of the cell that holds an output: ``ln((k + a)/(n + a)) - ln(...)'``.
+    """A score: the log ratio of the cell of an output, ``ln((k + a)/(n + a)) - ln(...)'``.
 
-    Cells are rows of letters (see `Letters`). A cell held k of n pilot outputs on x, and k' of n'
-    on x'. The constant a shrinks the ratio of rare cells towards 0. An output in an unknown cell
-    has score 0.
+    A cell is a row of letters: one small whole number for each column of the output. The cell
+    contains k of the n pilot outputs on x, and k' of the n' pilot outputs on x'. The second
+    logarithm uses k' and n'. The constant a shrinks the log ratio of rare cells towards 0. An
+    output whose cell was not in the pilot has score 0.
 
     Args:
-        letters: the rule that turns outputs into rows of small whole numbers.
-        stops: places where each group of columns ends. Columns form groups, so that 62 bits hold
-            the code of a group.
-        ends: places where the ladder of each group ends.
-        ladders: for each group the codes that occur in the pilot, increasing, one ladder after the
-            other. The place of a code in its ladder enters the code of the next group.
+        letters: the rule that turns outputs into rows of letters.
+        stops: number of the column at which each group of columns ends. Columns form groups, so
+            that the letters of a group fit as digits of one 62-bit number (the code of the group).
+        ends: index in `ladders` at which the codes of each group end.
+        ladders: the codes of each group that occur in the pilot, increasing, group after group. The
+            position of a code in its group is the first digit of the next group's code.
         values: score of each code of the last group.
 
     Raises:
@@ -410,7 +438,7 @@ class Cells(Merged, word="Cells"):
     cost = 200
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they match."""
+        """Make the tables read-only, and check that their lengths match."""
         instance("letters", self.letters, Letters)
         set_fields(self, stops=tuple(map(int, self.stops)), ends=tuple(map(int, self.ends)))
         arrays.freeze_arrays(self)
@@ -423,7 +451,7 @@ class Cells(Merged, word="Cells"):
             raise invalid("values", "one for each cell of the last ladder", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`."""
+        """Return the scores of outputs, shape `(size,)`."""
         outputs, strange = self.letters.convert(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
@@ -438,28 +466,33 @@ class Cells(Merged, word="Cells"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """Counts of each output on both sides; the outputs are ordered by the ratio of the counts.
+    """Attack that counts each distinct output, on x and on x', and compares the counts.
 
-    For discrete outputs with enough pilot draws this ratio is the likelihood ratio itself, and the
-    best threshold gives the best event. Outputs may be integers, bools, strings, any hashable
-    objects, rows of such values, or floats. Floats are merged before they are compared: values that
-    rounding may have made from the same number count as one value. Floats that never repeat are put
-    into bins by rank, in addition to the atoms, which are the repeated values. Therefore a cell can
-    also be a pattern of flags together with the bins of one or two values.
+    Each distinct output is a cell. The score of an output is the log ratio of the cell's counts on
+    x and on x', in the pilot (the first draws of an audit). The event is "the score is above (or
+    below) a threshold". For discrete outputs and a large pilot, the score is close to the
+    log-likelihood ratio, and therefore the best threshold gives the best event.
 
-    It applies if the pilot has on average 8 outputs per cell, or 64 if there are bins (16 cells are
-    always allowed). At most 65,536 cells are kept, the most frequent ones.
+    Outputs may be integers, bools, strings, other hashable objects, rows of such values, or floats.
+    Floats that rounding may have made from the same real number count as one value. If floats of a
+    column do not repeat, the attack divides them into quantile bins. A float that repeats is not
+    put into a bin: it remains a separate value. For rows, a cell is a combination of values and
+    bins, such as two flags and the bin of a float.
+
+    The attack applies if the pilot has on average at least 8 outputs per cell, or at least 64 if
+    the attack uses bins. It also applies if there are at most 16 cells. It keeps at most 65,536
+    cells, the most frequent ones.
 
     Args:
-        bins: number of bins of equal share for values that do not repeat. From 4 bins on, each tail
-            gets two more. None tries 1, 2 and 4.
+        bins: number of quantile bins for the floats of a column that do not repeat. From 4 bins on,
+            each tail gets two additional bins. None means that the attack tries 1, 2 and 4 bins.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -481,20 +514,21 @@ class Histogram(ScoreAttack):
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of bins."""
+        """Check that `bins` is None or an integer of at least 1."""
         if self.bins is not None:
             object.__setattr__(self, "bins", integer("bins", self.bins, 1))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit tables of cells on pilot outputs.
+        """Return scores from counts of the pilot outputs in cells.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn (not used).
+            pair: the two inputs x and x' (not used).
 
         Returns:
-            Two scores for each way to make cells; empty if there are too many cells.
+            Two scores for each number of bins that the attack tries. The tuple is empty if there
+            are too many cells for the number of pilot outputs.
 
         Raises:
             TypeError: if outputs are objects that cannot be hashed.
@@ -526,14 +560,18 @@ class Histogram(ScoreAttack):
 
 
 def _find_places(ladder: Ints, code: Ints) -> Ints:
-    """Return the place of each number in a ladder, or -1 if it is not in the ladder."""
+    """Return the position of each number in an increasing array, or -1 for other numbers."""
     place = np.searchsorted(ladder, code)
     place[place == ladder.size] = 0
     return np.where(ladder[place] == code, place, -1)
 
 
 def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
-    """Return the cells that letters make, in both orders; empty if there are too many."""
+    """Return scores of the cells (the distinct rows of letters) of the pilot outputs.
+
+    There are at most two scores, with different shrinkage of rare cells. The tuple is empty if
+    there are too many cells: more than 16 and more than one for every `full` outputs.
+    """
     total = sum(map(len, sides))
     most = max(_ALWAYS_ALLOWED_CELLS, total / full)
     first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)
@@ -555,7 +593,10 @@ def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tu
 def _number_rows(
     sides: tuple[Array, ...], letters: Letters
 ) -> tuple[tuple[int, ...], list[Ints], Ints]:
-    """Return stops and ladders of `Cells`, and the counts of both sides in the last ladder."""
+    """Return the fields `stops` and `ladders` of `Cells`, and the counts of the cells.
+
+    The counts have shape `(2, cells)`, for x and x'.
+    """
     codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
     stops: list[int] = []
     ladders: list[Ints] = []
@@ -577,7 +618,7 @@ def _number_rows(
 
 
 def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
-    """Return the numbers that occur (or the most frequent ones), with counts of both sides."""
+    """Return the distinct codes (at most 65,536, the most frequent), and counts on x and x'."""
     keys, counts = arrays.count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MAX_CELLS:
         frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MAX_CELLS])
@@ -586,7 +627,10 @@ def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _order_cells(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
-    """Return the shrunken log ratios of all cells, one array for each order of the cells."""
+    """Return the log ratios of all cells, shrunk with two different constants.
+
+    Only one array is returned if the two arrays put the cells in the same order.
+    """
     n, n_prime = map(len, sides)
     cells = [
         np.log((counts[0] + a) / (n + a)) - np.log((counts[1] + a) / (n_prime + a))

@@ -1,11 +1,12 @@
-"""The float lattice: what the lowest bits of a float reveal about the input.
+"""The float lattice attack: the lowest bits of a float may reveal the input.
 
-In floating point a sum is rounded to a lattice that depends on the input. Suppose that noise moves
-1.0 into (-1/2, 1/2). This noise lies in (-3/2, -1/2), and so both terms are multiples of 2^-53. The
-sum is exact in this range, and is a multiple of 2^-53 too. From 0.0 the sum is the noise itself,
-and has finer bits. An output with such finer bits cannot come from 1.0: the privacy loss is
-infinite, whatever the scale of the noise. Other inputs leave other lattices in other windows. The
-pilot shows which ones.
+A floating-point sum of input and noise lies on a lattice (the multiples of some 2^-e) that depends
+on the input. Suppose that the input is 1.0 and the output lies in (-1/2, 1/2). The noise then lies
+in (-3/2, -1/2), and input and noise are multiples of 2^-53. Their sum is exact in this range, and
+is also a multiple of 2^-53. If the input is 0.0, the output is equal to the noise, and near 0 the
+noise can be finer than 2^-53. An output with such finer bits cannot come from the input 1.0. The
+privacy loss is infinite for every scale of the noise. Other inputs give other lattices in other
+intervals, and the attack finds them in the pilot (the first draws of an audit).
 """
 
 from __future__ import annotations
@@ -63,27 +64,29 @@ _Group = tuple[tuple[int, ...], tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FinerThan(Merged, word="FinerThan"):
-    """1 if an entry lies in a window and is not a multiple of a power of two, otherwise 0.
+    """A score: 1 if an entry lies in an interval and is not a multiple of 2^-exponent, else 0.
 
-    ``[low <= y_i < high and y_i 2^exponent is not an integer]``, for some or for every one of the
-    entries. Zero is a multiple of every power; NaN and infinities lie in no window. The score does
-    not state which input it favours: the direction of the audit states this.
+    The condition on entry i is ``low <= y_i < high and y_i 2^exponent is not an integer``. The
+    score is 1 if the condition holds for some (or for every) entry in `columns`. Zero is a multiple
+    of every power of two. NaN and infinities do not lie in the interval. The score does not state
+    whether the value 1 is more probable on x or on x'. This is stated by the direction of the
+    audit, the input in the numerator of the bound.
 
     Args:
-        exponent: exponent e of the lattice 2^-e, from -1023 to 1074. At 1074 the score is always 0,
-            because a double cannot be finer.
-        low: lower end of the window, in the units of the outputs.
-        high: upper end, above `low`.
+        exponent: exponent e of the lattice of multiples of 2^-e, from -1023 to 1074. At 1074 the
+            score is always 0, because every float64 is a multiple of 2^-1074.
+        low: lower end of the interval, in the units of the outputs.
+        high: upper end of the interval, above `low`.
         columns: entries that are read, counted from 0 in C order.
-        quantifier: "some" or "every".
+        quantifier: "some" or "every": the number of entries that must satisfy the condition.
 
     Raises:
         TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or `columns` is empty.
 
     Source:
-        Mironov (2012), section 4, on the low bits of x + noise; the exactness of the sum near
-        zero is Sterbenz' lemma (Goldberg, 1991, theorem 11).
+        Mironov (2012), section 4, on the low bits of x + noise; Sterbenz' lemma (Goldberg, 1991,
+        theorem 11) for the exact sum near zero.
 
     Example:
         >>> import numpy as np
@@ -112,7 +115,7 @@ class FinerThan(Merged, word="FinerThan"):
         set_fields(self, exponent=exponent, low=low, high=high, columns=columns)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Score every output.
+        """Return the score of each output.
 
         Args:
             outputs: floats of any width, shape `(size, ...)`.
@@ -129,7 +132,7 @@ class FinerThan(Merged, word="FinerThan"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         which = {"every": "each", "some": "some"}[self.quantifier]
         several = f"{which} of {len(self.columns)} entries"
         name = f"entry {self.columns[0]}" if len(self.columns) == 1 else several
@@ -138,23 +141,24 @@ class FinerThan(Merged, word="FinerThan"):
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """The sentences for the values 1 and 0 of the score."""
+        """Two sentences for reports: for the value 1 and for the value 0 of the score."""
         return str(self), f"not: {self}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LowBits(Merged, word="LowBits"):
-    """The log-likelihood ratio of the lowest set bits of the entries, given roughly their values.
+    """A score: the log-likelihood ratio of the lowest set bits of the entries, within bins.
 
-    ``sum_i table[bin(y_i), class(t_i)]`` with ``y_i = odd 2^t_i``. The table compares the shares of
-    a class *within* a bin: it holds the logarithm of the ratio of both sides' shares. Therefore the
-    score sees only a difference of the lattices, and not of the densities. Bin b is ``edges[b] <= y
-    < edges[b + 1]``. The exponents separate the classes of t. An entry outside all bins adds 0.
+    The score is ``sum_i table[bin(y_i), class(t_i)]``, and t_i is the exponent of the lowest set
+    bit: ``y_i = odd 2^t_i``. Bin b is the interval ``edges[b] <= y < edges[b + 1]``. A class is a
+    range of exponents t. The weight of a bin and a class is a log ratio of two shares: the share of
+    the class among the entries in the bin, on x and on x'. Therefore the score depends only on
+    low-order bits, and not on the probabilities of the bins. An entry outside all bins adds 0.
 
     Args:
         edges: increasing ends of the bins, in the units of the outputs, shape `(bins + 1,)`.
         exponents: increasing exponents t that separate the classes, shape `(classes - 1,)`.
-        table: weights, shape `(bins, classes)`.
+        table: weight of each bin and class, shape `(bins, classes)`.
         columns: entries that are read, counted from 0 in C order.
 
     Raises:
@@ -162,7 +166,7 @@ class LowBits(Merged, word="LowBits"):
         ValueError: if the shapes do not match.
 
     Source:
-        Neyman and Pearson (1933), on the law of the lowest set bit given the bin.
+        Neyman and Pearson (1933), applied to the distribution of the lowest set bit given the bin.
 
     Example:
         >>> import numpy as np
@@ -177,7 +181,7 @@ class LowBits(Merged, word="LowBits"):
     columns: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check them."""
+        """Make the arrays read-only, and check their shapes."""
         set_fields(self, columns=tuple(integer("columns", column, 0) for column in self.columns))
         arrays.freeze_arrays(self)
         shape = (self.edges.size - 1, self.exponents.size + 1)
@@ -185,7 +189,7 @@ class LowBits(Merged, word="LowBits"):
             raise invalid("table", f"of shape {shape}", self.table.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Score every output.
+        """Return the score of each output.
 
         Args:
             outputs: floats of any width, shape `(size, ...)`.
@@ -207,14 +211,14 @@ class LowBits(Merged, word="LowBits"):
         return total
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         size = len(self.columns)
         listed = ", ".join(map(str, self.columns[:4])) + (f", ... ({size})" if size > 4 else "")
         return f"log ratio of the lowest set bits of {'entry' if size == 1 else 'entries'} {listed}"
 
 
 def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
-    """Return some entries of float outputs as exact doubles, shape `(size, columns)`."""
+    """Return the given entries of float outputs as float64, shape `(size, columns)`."""
     flat = read_numbers(outputs, least=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
@@ -222,15 +226,18 @@ def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
 
 
 def classify_exponents(exponents: Ints) -> Places:
-    """Return the class of every exponent that `lowest_bit` may return, from -1074 on."""
+    """Return the class number of every exponent from -1074 to 1024.
+
+    `exponents` are the increasing exponents that separate the classes.
+    """
     return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
 
 
 def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
-    """Return each number's cell in a table of (edges.size + 1) bins x (exponents.size + 1) classes.
+    """Return the cell of each number, in a flat table of bins and classes of the lowest set bit.
 
-    The first and the last bin hold numbers below and above the edges (and NaN). `place` is the
-    result of `classify_exponents`.
+    The table has `edges.size + 1` bins: the first is below all edges, and the last is above all
+    edges and contains NaN. `place` is the result of `classify_exponents`.
     """
     bins = np.searchsorted(edges, values, side="right")
     bins *= int(place[-1]) + 1
@@ -240,23 +247,29 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FloatLattice(ScoreAttack):
-    """The search for lattices in the low-order bits of floating-point outputs.
+    """Attack on the low-order bits of floating-point outputs.
 
-    Entries with equal inputs form a group. For every group the pilot is tabulated by window and by
-    the exponent of the lowest set bit. Windows end at 0, at x_i, at x'_i, or a power of two away
-    from them. The first scores are the events "in this window and no multiple of 2^-e" with the
-    largest expected bounds. One more score is the log ratio of the whole table. Only a difference
-    of the *shares* of fine numbers within one window counts as evidence. Therefore the attack does
-    not detect the real-number law of a mechanism: its bound is a finding about the floating-point
-    implementation.
+    Floating-point code rounds the sum of the input and the noise. In some intervals, all outputs on
+    one input are multiples of 2^-e for some e, but some outputs on the other input are not. An
+    output that is not a multiple of 2^-e then reveals the input.
 
-    Without evidence it returns a score that is always 0, so the bound on epsilon is 0. Snapped and
-    discrete mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that
-    are not floats have no such bits, and the attack does not apply. Float32 outputs, and float32
-    values stored as doubles, are treated in the same way, because the exponents belong to the
-    numbers. If there are more than 32 different groups of entries, all entries are tabulated as one
-    group. If the pair does not match the outputs, all entries form one group, and up to 32 entries
-    are also tabulated one by one.
+    Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
+    entries of the pilot (the first draws of an audit) in a table. The rows of the table are
+    intervals, here called windows. The columns are the exponents of the lowest set bit. A window
+    ends at 0, at x_i, at x'_i, or at a power of two away from one of these numbers. The attack
+    tries the events "the entry is in this window and is not a multiple of 2^-e". The first scores
+    belong to the events with the largest expected bounds on epsilon. One more score is the log
+    ratio of the whole table. The attack compares only the shares of the exponents within one
+    window, and not the probabilities of the windows. Therefore its bound is a finding about the
+    floating-point implementation, and not about the mechanism in exact arithmetic.
+
+    If the attack finds no such difference, it returns a score that is always 0, and the bound on
+    epsilon is 0. This is the result for the snapping mechanism, for discrete mechanisms, and for
+    mechanisms that round the noise exactly. The attack does not apply to outputs that are not
+    floats. It treats float32 values stored as float64 like float32 outputs. If more than 32 groups
+    exist, all entries form one group. If the pair does not match the outputs, all entries form one
+    group too. In this case the attack also makes a separate table for each entry if there are at
+    most 32 entries.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -272,16 +285,18 @@ class FloatLattice(ScoreAttack):
     """
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit cuts and tables on pilot outputs.
+        """Return scores of the low-order bits that are fitted on pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair on which they were drawn; its entries are used if they match the outputs.
+            pair: the two inputs x and x'. The attack uses their entries if the number of entries
+                matches the outputs.
 
         Returns:
-            The scores, most promising first. Without evidence, one score that is always 0. Empty if
-            the outputs are not floats or have no entries.
+            The scores, with the largest expected bound first. If the low-order bits do not differ
+            between x and x', one score that is always 0. The tuple is empty if the outputs are not
+            floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
@@ -298,9 +313,10 @@ class FloatLattice(ScoreAttack):
 
 
 class Table(NamedTuple):
-    """Pilot counts of one group, by side, bin and class (see `LowBits`).
+    """Pilot counts of the entries of one group, on x and on x', in bins and classes.
 
-    `ends` are x_i and x'_i, or empty if they are unknown.
+    A bin is an interval of values. A class is a range of exponents of the lowest set bit. `ends` is
+    the tuple (x_i, x'_i) of the group's entries, or empty if the inputs are unknown.
     """
 
     columns: tuple[int, ...]
@@ -311,7 +327,7 @@ class Table(NamedTuple):
 
 
 def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
-    """Return groups of entries that are treated in the same way, each with its x_i and x'_i."""
+    """Return groups of entries that share one table of counts, each with its (x_i, x'_i)."""
     dim = outputs.size // len(outputs)
     x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
     if x is None or x_prime is None:
@@ -322,7 +338,7 @@ def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
 
 
 def _as_finite_vector(side: Any, dim: int) -> Floats | None:
-    """Return an input as one finite number per output entry, or None if that is impossible."""
+    """Return an input as a vector of `dim` finite numbers, or None for other inputs."""
     side = list_to_floats(side)
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
         return None
@@ -347,7 +363,7 @@ def _tabulate_entries(
 
 
 def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
-    """Return ends of windows: the centres and powers of two away from them."""
+    """Return possible ends of the intervals: each centre, and powers of two away from it."""
     if finite.size == 0:
         return np.array([-1.0, 1.0])
     bounds = [np.array(centres)]
@@ -366,9 +382,10 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
 
 
 def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
-    """Return exponents far below the spread with enough numbers on each side.
+    """Return exponents of the lowest set bit that are tried as limits between fine and coarse.
 
-    The spread is half the width of the middle 98 % of finite numbers.
+    Each exponent is far below the spread of the numbers: half the width of the middle 98 %. Enough
+    numbers have a smaller exponent, and enough numbers have this exponent or a larger one.
     """
     ends = np.quantile(finite, (0.01, 0.99), method="nearest") if finite.size else np.zeros(2)
     spread = float(ends[1] / 2.0 - ends[0] / 2.0)
@@ -383,7 +400,12 @@ def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
 
 
 def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
-    """Return the best cuts for each side, and the whole table unless the best cut is clean."""
+    """Return scores for a group of entries, each with its expected bound on epsilon.
+
+    A cut is an event "in this interval and not a multiple of 2^-e". The result contains the best
+    cuts in favour of x and in favour of x'. It also contains the score of the whole table, unless
+    the best cut contains outputs on one input only.
+    """
     below = table.counts.cumsum(axis=2)[:, :, :-1].astype(np.float64)
     if below.shape[2] == 0:
         return []
@@ -420,7 +442,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
 
 
 def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
-    """Set the merit of cuts without evidence to minus infinity, in place."""
+    """Set the expected bound of cuts without significant evidence to minus infinity, in place."""
     is_visible = (
         likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
     )
@@ -430,12 +452,13 @@ def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> 
 
 
 def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
-    """Find the cuts that are expected from the arithmetic, shape `(windows, exponents)`.
+    """Find the cuts that floating-point arithmetic predicts, shape `(windows, exponents)`.
 
-    Let a be the finer input and b the other input, and w the number of stored bits of the
-    significand. Noise beyond 2^j is a multiple of 2^(j - w). The sum with b remains such a multiple
-    if the sum is below 2^j. From a, smaller noise gives the same output if the output is within 2^j
-    of a, and smaller noise has finer bits.
+    A cut is an event "in this interval and not a multiple of 2^-e". Let w be the number of stored
+    bits of the significand. Let b be the input on which the outputs are multiples, and a the other
+    input. Noise of magnitude above 2^j is a multiple of 2^(j - w). The sum of b and this noise is
+    also such a multiple if its magnitude is below 2^j. An output within 2^j of a can come from a
+    with noise below 2^j, and this noise can have finer bits.
     """
     is_expected = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
     if len(table.ends) < 2:
@@ -454,22 +477,26 @@ def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) ->
 
 
 def _sum_windows(counts: Floats, first: Places, last: Places) -> Floats:
-    """Sum over the bins of every window; bins are the last axis but one."""
+    """Sum counts over the bins of every window (from bin `first` to bin `last - 1`).
+
+    The bins are the last axis but one of `counts`.
+    """
     sums = np.insert(counts.cumsum(axis=-2), 0, 0.0, axis=-2)
     return np.asarray(sums[..., last, :] - sums[..., first, :])
 
 
 def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
-    """Return a rough lower limit for the log ratio of two Poisson rates."""
+    """Return a rough lower confidence limit for the log ratio of two Poisson rates."""
     low = np.maximum(hits - _COUNT_STANDARD_ERRORS * np.sqrt(hits) + 1.0, 1e-3)
     return np.log(low / (hits_prime + _COUNT_STANDARD_ERRORS * np.sqrt(hits_prime) + 3.7))
 
 
 def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
-    """Return the excess of fine numbers on x in standard errors, and its variance.
+    """Test whether fine numbers are more frequent on x; return the excess and its variance.
 
-    Each bin is a 2 x 2 table with fixed margins. Therefore only the lattice within a bin counts,
-    and not the probability of the bin.
+    A fine number is one that is not a multiple of 2^-e. The excess is given in standard errors.
+    Each bin is a 2 x 2 table (x or x', fine or not) with fixed margins. Therefore the result does
+    not depend on the probabilities of the bins.
 
     Source:
         Mantel and Haenszel (1959), with their correction of one half.
@@ -483,9 +510,9 @@ def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tu
 
 
 def _score_table(table: Table) -> LowBits:
-    """Return the whole table as a score: log ratios of the shares within each bin.
+    """Return the whole table as a score: the log ratios of the shares of classes within each bin.
 
-    The ratios are shrunk towards 0 by two standard errors. Many bins then have weight 0, and
+    The log ratios are shrunk towards 0 by two standard errors. Then many bins have weight 0, and
     neighbouring bins with equal weights are joined.
     """
     held = table.counts + 0.5
@@ -499,10 +526,10 @@ def _score_table(table: Table) -> LowBits:
 
 
 def lowest_bit(values: Floats) -> Ints:
-    """Return the exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
+    """Return the exponent t of the lowest set bit, ``y = odd 2^t``; 1024 for zero, NaN, infinity.
 
     Args:
-        values: doubles, C-contiguous.
+        values: the numbers y, a C-contiguous float64 array.
 
     Returns:
         Integers from -1074 to 1023, or 1024.

@@ -1,8 +1,8 @@
-"""Python objects by their kinds: the numbers, texts and places that many of them hold.
+"""Python objects in outputs: functions that read numbers, strings and entries from many objects.
 
-A `Bunch` holds the objects at one place of many outputs: one object per output, or `ABSENT`. The
-objects are sorted by kind once. Therefore each measure needs only one pass over the items of one
-kind.
+A `Bunch` holds the objects at one place of many outputs: one object per output, or `ABSENT`. A kind
+is a class of types, such as numbers, strings or sequences. A bunch groups its objects by kind once.
+Therefore each function needs only one pass over the objects of one kind.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ NO_LETTER: Final = -1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings:
-    """Strings, or strings of bytes, as numbers.
+    """Strings (or bytes objects) as arrays of character codes.
 
     Args:
         lengths: number of characters of each string, shape `(size,)`.
         heads: codes of the characters from the start, shape `(size, width)`; 0 beyond the end.
-        tails: the same from the end backwards, or None if `heads` holds all characters.
-        items: the strings themselves, or None if `heads` holds all characters.
+        tails: codes of the characters from the end backwards, shape `(size, width)`. None if
+            `heads` contains all characters.
+        items: the strings, or None if `heads` contains all characters.
     """
 
     lengths: Ints
@@ -62,12 +63,12 @@ class Strings:
 
     @classmethod
     def of_array(cls, array: Array) -> Strings:
-        """Read the strings of an array of type U or S, shape `(size,)`."""
+        """Convert a numpy array of strings (dtype U or S), shape `(size,)`."""
         return cls(np.char.str_len(array).astype(np.int64), _to_character_codes(array))
 
     @classmethod
     def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Strings:
-        """Read Python strings, or Python bytes objects."""
+        """Convert a sequence of Python strings, or of bytes objects if `is_bytes` is True."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, kind = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _MAX_UNCUT_CHARACTERS:
@@ -78,18 +79,18 @@ class Strings:
 
     @property
     def most(self) -> int:
-        """Number of places from either end that are read."""
+        """Number of characters at each end of a string that are read."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
     @property
     def is_bytes(self) -> bool:
-        """True for strings of bytes."""
+        """True if the strings are bytes objects."""
         return self.heads.dtype == np.uint8
 
     def letter(self, place: int) -> Floats:
-        """Return the code of the letter at a place (negative: from the end).
+        """Return the code of the letter at a place of each string; -1 beyond the end.
 
-        -1 if there is none.
+        A negative place counts from the end.
         """
         width = self.heads.shape[1]
         inside = self.lengths > place if place >= 0 else self.lengths >= -place
@@ -108,7 +109,7 @@ class Strings:
         return np.where(inside, codes, NO_LETTER)
 
     def count(self, code: int) -> Floats:
-        """Return how often a letter occurs in each string."""
+        """Return how often the letter with a given code occurs in each string."""
         if self.items is not None:
             letter = bytes([code]) if isinstance(self.items[0], bytes) else chr(code)
             return np.fromiter((item.count(letter) for item in self.items), np.float64)
@@ -117,11 +118,11 @@ class Strings:
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
     def numbers(self, most: int | None = None) -> Floats:
-        """Read all strings, or the first `most`, as decimal numbers; NaN for other strings."""
+        """Convert all strings, or the first `most`, to floats; NaN for a string without number."""
         return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
 
     def frequent(self) -> list[int]:
-        """Return the codes of all letters, the most frequent first."""
+        """Return the codes of all letters that occur, the most frequent first."""
         used = np.arange(self.heads.shape[1]) < self.lengths[:, np.newaxis]
         codes, counts = np.unique(self.heads[used], return_counts=True)
         return [int(code) for code in codes[np.argsort(-counts, kind="stable")]]
@@ -134,7 +135,7 @@ class Strings:
 
 
 def _to_character_codes(array: Array) -> Array:
-    """Convert strings of one width to character codes, shape `(size, width)`."""
+    """Convert a numpy array of strings to character codes, shape `(size, width)`."""
     code = np.uint32 if array.dtype.kind == "U" else np.uint8
     width = array.dtype.itemsize // np.dtype(code).itemsize
     if width == 0:
@@ -144,7 +145,7 @@ def _to_character_codes(array: Array) -> Array:
 
 
 def parse_number(text: Any) -> float:
-    """Read a text as a number; NaN for other texts."""
+    """Convert a text to a float; return NaN if the text is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -152,7 +153,7 @@ def parse_number(text: Any) -> float:
 
 
 class _AbsentType:
-    """The class of `ABSENT` only."""
+    """The class of the constant `ABSENT`."""
 
 
 ABSENT: Final = _AbsentType()
@@ -171,19 +172,19 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
 class Members:
-    """The members of many sequences or sets, counted by their value.
+    """Counts of the members of many sequences or sets.
 
     Args:
         rows: the sequences or sets.
     """
 
     def __init__(self, rows: Sequence[Any]) -> None:
-        """Keep the rows."""
+        """Store the sequences or sets."""
         self.rows = rows
         self._counted = 0
 
     def count_equal(self, value: Any) -> Floats:
-        """Count the members of every row that equal a hashable value, shape `(rows,)`."""
+        """Return how many members of each row equal a hashable value, shape `(rows,)`."""
         self._counted += 1
         if self._counted <= _COUNTS_BEFORE_TABLE or self._table is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
@@ -194,7 +195,7 @@ class Members:
         return np.bincount(held, minlength=len(self.rows)).astype(np.float64)
 
     def count_between(self, low: float, high: float) -> Floats:
-        """Count the floats of every row in an interval that includes its lower end only."""
+        """Return how many floats of each row are at least `low` and below `high`."""
         self._counted += 1
         if self._counted <= _COUNTS_BEFORE_TABLE:
             values, holders = self._floats
@@ -206,7 +207,11 @@ class Members:
 
     @functools.cached_property
     def _table(self) -> tuple[dict[Any, int], Places, Places] | None:
-        """A number for every value, the rows that hold each value, and where these rows begin."""
+        """Tables of all members, or None if a member cannot be hashed.
+
+        The three tables are: a number for each distinct value, the rows that contain each value,
+        and the index at which the rows of each value begin.
+        """
         numbers: dict[Any, int] = {}
         try:
             codes = [
@@ -221,7 +226,7 @@ class Members:
 
     @functools.cached_property
     def _floats(self) -> tuple[Floats, Places]:
-        """The floats of all rows, and the rows that hold them."""
+        """The floats of all rows in one array, and the index of each float's row."""
         members = list(itertools.chain.from_iterable(self.rows))
         holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
         if not all(issubclass(member, float) for member in set(map(type, members))):
@@ -248,11 +253,11 @@ class Bunch:
     """The objects that many outputs hold at one place.
 
     Args:
-        items: one object per output, or `ABSENT` if the output has none.
+        items: one object per output. The item is `ABSENT` if the output has no object at the place.
     """
 
     def __init__(self, items: list[Any]) -> None:
-        """Sort the items by kind."""
+        """Store the items, and find the kind of each item, such as number or string."""
         self.items = self._returned = items
         classes: set[Any] = set(map(type, items))
         if not classes.isdisjoint(_PLAIN_CLASSES):
@@ -270,7 +275,7 @@ class Bunch:
         self._compared = 0
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Return the places of the items of one kind, and these items."""
+        """Return the indices of the outputs with an item of one kind, and these items."""
         is_one = self.kinds == kind
         where = np.flatnonzero(is_one)
         if where.size == len(self.items):
@@ -278,7 +283,7 @@ class Bunch:
         return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Return the places of numbers, and the numbers as floats (or as complex numbers)."""
+        """Return the indices of the outputs with a number, and these numbers (float or complex)."""
         where, values_found = self.of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
@@ -288,7 +293,7 @@ class Bunch:
 
     @functools.cached_property
     def forms(self) -> list[str | None]:
-        """The form of every item, see `form_of`, or None if the item is absent."""
+        """The form of each item (such as 'float' or 'bool'), or None if the item is absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
         has_one = len(classes) == 1 and not any(map(has_many_forms, classes))
@@ -299,7 +304,7 @@ class Bunch:
 
     @functools.cached_property
     def whole(self) -> tuple[Places, list[int]]:
-        """The places of whole numbers, and these numbers."""
+        """The indices of the outputs with an integer, and these integers."""
         where, numbers = self.of_kind(NUMBER)
         classes: set[Any] = set(map(type, numbers))
         integral = {number for number in classes if issubclass(number, Integral)}
@@ -309,13 +314,19 @@ class Bunch:
         return where, list(map(int, numbers))
 
     def words(self, number: int) -> tuple[Places, Floats]:
-        """Return the places of whole numbers, and 32 bits of each, starting at bit 32 `number`."""
+        """Return the indices of the outputs with an integer, and 32 bits of each integer.
+
+        The bits are `32 * number` to `32 * number + 31`, in two's complement.
+        """
         where, whole = self.whole
         shift, mask = WORD * number, 2**WORD - 1
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
     def bits(self, number: int) -> tuple[Places, Floats]:
-        """Return the places of whole numbers, and one bit of each, in two's complement."""
+        """Return the indices of the outputs with an integer, and one bit of each integer.
+
+        The bits are in two's complement.
+        """
         # Beyond the longest number, every bit equals its sign bit.
         column = self._bits[:, min(number, self._bits.shape[1] - 1)]
         return self.whole[0], column.astype(np.float64)
@@ -328,18 +339,18 @@ class Bunch:
         return np.unpackbits(table, axis=1, bitorder="little")
 
     def view(self, kind: str) -> list[Any]:
-        """Return the items in another form: parsed texts, keys of mappings, pairs as mappings."""
+        """Return the items in another form, such as parsed JSON or the keys of a mapping."""
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
         source = kinds.get(kind, TEXT)
         where, items = self.rows if source == SEQUENCE else self.of_kind(source)
         return self._spread(where, [view_item(item, kind) for item in items])
 
     def longest(self) -> int:
-        """Return the number of bits of the longest whole number."""
+        """Return the number of bits of the longest integer."""
         return max((number.bit_length() for number in self.whole[1]), default=0)
 
     def texts(self, kind: int) -> tuple[Places, Strings]:
-        """Return the places of strings (or bytes), and the strings."""
+        """Return the indices of the outputs with a string (or bytes object), and the strings."""
         if kind not in self._texts:
             where, texts = self.of_kind(kind)
             plain = list(map(bytes, texts)) if kind == BYTES else texts
@@ -348,26 +359,26 @@ class Bunch:
 
     @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
-        """The places of sequences, and the sequences; arrays are lists of their entries."""
+        """The indices of the outputs with a sequence, and these sequences; arrays become lists."""
         where, rows = self.of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
 
     def place(self, number: int) -> list[Any]:
-        """Return the entries at one place of the sequences; negative places count from the end."""
+        """Return the entry at one place of each sequence; negative places count from the end."""
         where, rows = self.rows
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
 
     def places(self, from_end: bool = False) -> Iterator[list[Any]]:
-        """Yield the entries at every place of the sequences, as `place` returns them."""
+        """Yield, for each place of the sequences, the entry of each sequence at this place."""
         where, rows = self.rows
         entries: Any = map(reversed, rows) if from_end else rows
         for column in itertools.zip_longest(*entries, fillvalue=ABSENT):
             yield self._spread(where, list(column))
 
     def entry(self, index: Any) -> list[Any]:
-        """Return the entries at an index of the sequences, read as if they were an array."""
+        """Return the entry of each nested sequence at an index such as `(1, 0)`, as in an array."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
             items = Bunch(items).place(place)
@@ -375,17 +386,20 @@ class Bunch:
 
     @functools.cached_property
     def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """The places of mappings, and the mappings; data classes are mappings of their fields."""
+        """The indices of the outputs with a mapping, and these mappings.
+
+        A data class counts as the mapping of its fields, and a data frame of its columns.
+        """
         where, maps = self.of_kind(MAPPING)
         return where, list(map(as_mapping, maps))
 
     def key(self, key: Any) -> list[Any]:
-        """Return the values of the mappings under a key."""
+        """Return the value of each mapping under a key."""
         where, maps = self.maps
         return self._spread(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def equals(self, value: Any) -> Flags:
-        """Return which items equal a hashable value and have the same class."""
+        """Return which items equal a hashable value and have the same class as this value."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -396,7 +410,7 @@ class Bunch:
         return Members([((type(item), item),) for item in self.items])
 
     def members(self, kind: int) -> tuple[Places, Members]:
-        """Return the places of sequences or sets, and their members."""
+        """Return the indices of the outputs with a sequence (or set), and their members."""
         if kind not in self._members:
             where, rows = self.rows if kind == SEQUENCE else self.of_kind(kind)
             self._members[kind] = where, Members(rows)
@@ -411,7 +425,7 @@ class Bunch:
         return spread
 
     def lengths(self) -> Floats:
-        """Count the characters, entries or members of every item; NaN for other kinds."""
+        """Return the number of characters, entries or members of each item; NaN without one."""
         lengths = np.full(len(self.items), np.nan)
         for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present}:
             readers: dict[int, Any] = {SEQUENCE: self.rows, MAPPING: self.maps}
@@ -426,7 +440,7 @@ _NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def view_item(item: Any, kind: str) -> Any:
-    """Return one item in another form, or `ABSENT` if it has no such form."""
+    """Return an item in another form (such as parsed JSON), or `ABSENT` without this form."""
     if kind == "words":
         return item.split()
     if kind == "numbers":
@@ -446,7 +460,10 @@ def view_item(item: Any, kind: str) -> Any:
 
 
 def _read_digits(item: Any, kind: str) -> Any:
-    """Return the digits of a decimal number, or one part of a fraction, as a whole number."""
+    """Return the digits of a `Decimal`, or the numerator or denominator of a fraction, as an int.
+
+    Return `ABSENT` for other objects.
+    """
     if kind != "digits":
         return int(getattr(item, kind)) if isinstance(item, Rational) else ABSENT
     if not isinstance(item, Decimal) or not item.is_finite():
@@ -456,10 +473,10 @@ def _read_digits(item: Any, kind: str) -> Any:
 
 
 def form_of(item: Any) -> str:
-    """Return the form in which equal objects may differ: their type and the spelling of the number.
+    """Describe the type of an object and the spelling of a number.
 
-    Scalars of numpy have the form of Python's numbers, because most functions do not distinguish
-    them.
+    Two objects with different forms may be equal, such as 1.0 and True. A numpy scalar has the same
+    form as a Python number, because most functions do not distinguish these two types.
 
     Example:
         >>> form_of(np.float64(1.0)), form_of(True), form_of(Decimal("1.50"))
@@ -484,13 +501,13 @@ def form_of(item: Any) -> str:
 
 @functools.lru_cache(maxsize=256)
 def has_many_forms(cls: type) -> bool:
-    """Return True for a class if its objects differ in their form."""
+    """Return True if two objects of a class can have different forms, as `form_of` returns them."""
     is_number = issubclass(cls, (float, np.floating, Decimal, Spelled))
     return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
 
 
 def as_sequence(item: Any) -> Sequence[Any]:
-    """Convert a sequence or an array to a list of its entries; lists and tuples stay unchanged."""
+    """Convert a sequence or an array to a list or tuple of its entries."""
     if type(item) in _BUILTIN_SEQUENCES:
         return item  # type: ignore[no-any-return]
     if converts_to_array(item):
@@ -503,10 +520,10 @@ def as_sequence(item: Any) -> Sequence[Any]:
 
 
 def as_hashable(item: Any) -> Hashable:
-    """Convert an object to a hashable object; equal objects stay equal.
+    """Convert an object to a hashable object, so that equal objects give equal results.
 
     Raises:
-        TypeError: if the object has no parts that can be converted.
+        TypeError: if the object cannot be hashed and is not a container that can be converted.
 
     Example:
         >>> as_hashable([1, {"b": {2}}])
@@ -532,7 +549,7 @@ def as_hashable(item: Any) -> Hashable:
 
 
 def is_hashable(item: Any) -> bool:
-    """Return True for an object that can be a key of a table."""
+    """Return True if an object can be hashed, so that it can be a key of a dictionary."""
     try:
         hash(item)
     except TypeError:
@@ -541,7 +558,10 @@ def is_hashable(item: Any) -> bool:
 
 
 def as_mapping(item: Any) -> Mapping[Any, Any]:
-    """Return a mapping: of a data frame by its columns, and of a data class by its fields."""
+    """Convert a data frame to the mapping of its columns, and a data class to that of its fields.
+
+    Mappings are returned unchanged.
+    """
     if type(item) is dict or isinstance(item, Mapping):
         return item
     if is_table_class(type(item)):
@@ -551,7 +571,7 @@ def as_mapping(item: Any) -> Mapping[Any, Any]:
 
 @functools.lru_cache(maxsize=256)
 def _classify_type(cls: Any) -> int:
-    """Return the kind of all objects of a class."""
+    """Return the kind of the objects of a class, such as `NUMBER` or `SEQUENCE`."""
     if cls in (type(None), _AbsentType):
         return NOTHING if cls is type(None) else MISSING
     if issubclass(cls, str):
@@ -570,9 +590,9 @@ def _classify_type(cls: Any) -> int:
 
 
 def _convert_to_nanoseconds(time: Any) -> Any:
-    """Convert a numpy time to nanoseconds, a unit common to all, if this is exact.
+    """Convert a numpy time to nanoseconds if the conversion is exact.
 
-    A span of months or years cannot be converted to such a unit.
+    Other times are returned unchanged, such as a time span in months or years.
     """
     unit = np.datetime_data(time.dtype)[0]
     if np.isnat(time) or unit == "generic" or (unit in "YM" and isinstance(time, np.timedelta64)):
@@ -598,7 +618,7 @@ _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
 def read_complex(item: Any) -> complex:
-    """Read a number of any type; infinite beyond the range of float64, NaN for other objects."""
+    """Convert a number or a time to complex: infinite beyond float64's range, NaN otherwise."""
     try:
         return complex(item)
     except OverflowError:
@@ -608,7 +628,10 @@ def read_complex(item: Any) -> complex:
 
 
 def _read_seconds(item: Any) -> float:
-    """Convert a time to seconds since the start of 1970, or a time span to seconds; else NaN."""
+    """Convert a time to seconds since the start of 1970, and a time span to seconds.
+
+    Return NaN for other objects. A numpy time keeps its own unit.
+    """
     if isinstance(item, (np.datetime64, np.timedelta64)):
         return math.nan if np.isnat(item) else float(item.astype(np.int64))
     if isinstance(item, datetime.datetime):

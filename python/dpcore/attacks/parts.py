@@ -1,9 +1,10 @@
-"""Outputs that are not real numbers as columns of real numbers: their parts.
+"""Parts of outputs: columns of real numbers for outputs that are not real numbers.
 
-A part is reached by steps (an entry of an array, a field, a place of a sequence, a key of a
-mapping) and is measured there. Measures are the value of a number, a length, a letter, or how often
-a letter occurs. The same code reads regular arrays and Python objects, because one rare None turns
-a block of strings into objects.
+A part is one real number of an output. It is defined by steps and a measure. The steps lead to a
+place inside the output: an entry of an array, a field, a place of a sequence, a key of a mapping.
+The measure turns the object at this place into a number: the value of a number, a length, the code
+of a letter, or the number of times that a letter occurs. The same part can be read from numpy
+arrays and from Python objects, because one rare None turns an array of strings into objects.
 """
 
 from __future__ import annotations
@@ -96,15 +97,18 @@ _MAX_CHUNK_BYTES: Final = 2**25
 class Part(Record, word="Part"):
     """One real number of an output; NaN if the output has no such part.
 
+    For instance, the part with steps `(("key", "name"),)` and measure "length" is the length of the
+    value under the key "name".
+
     Args:
-        steps: path to the part, as pairs of one of `STEPS` and a number, a name or a key. Negative
-            places of a sequence count from its end.
-        measure: one of `MEASURES`.
-        argument: argument of the measure. It is a kind (its number in `objects`), a form, the
-            number of a word of 32 bits, the place of a letter (negative places count from the end),
-            the code of a letter to count, a member to look for or to count, a bit number, a value
-            to compare with, the interval of "near", a modulus, the table of outcomes, or the name
-            of an exception.
+        steps: path to an object inside the output, as pairs. The first entry of a pair is "entry",
+            "field", "place", "key" or "view". The second entry is a number, a name or a key. A
+            negative place counts from the end of the sequence.
+        measure: name of the function from this object to a number, such as "value", "length" or
+            "letter"; one of `MEASURES`.
+        argument: argument of the measure, or None for measures without one. Examples are the place
+            of a letter (negative places count from the end), the number of a bit, a modulus, a
+            value to compare with, a member to count, or the name of an exception.
 
     Raises:
         TypeError: if `measure` is not a string.
@@ -116,24 +120,28 @@ class Part(Record, word="Part"):
     argument: Any = None
 
     def __post_init__(self) -> None:
-        """Check the names."""
+        """Check the names of the measure and of the steps."""
         choice("measure", self.measure, MEASURES)
         for kind, _ in self.steps:
             choice("step", kind, STEPS)
 
     @property
     def is_flag(self) -> bool:
-        """True if the part is a flag: 1 for true and 0 for false."""
+        """True if the part is a flag, with the values 1 (true) and 0 (false)."""
         return self.measure in ("kind", "form", "holds", "there", "bit", "is", "raises")
 
     @property
     def is_whole(self) -> bool:
-        """True if the part is a whole number without rounding: a flag, a count or a code."""
+        """True if the part is an exact whole number: a flag, a count or a code."""
         return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
     @property
     def plainness(self) -> int:
-        """Rank for readers: 0 whole output, 1 key or column, 2 word, 3 letter, 4 derived number."""
+        """Rank of the part for readers; 0 is easiest to read.
+
+        0 is the whole output, 1 a key or column, 2 a word, 3 a letter, and 4 a derived number such
+        as a length.
+        """
         views = [which for kind, which in self.steps if kind == "view"]
         inner = [_VIEW_PLAINNESS.get(view, _FIELD_PLAINNESS) for view in views]
         is_plain = self.measure in _PLAIN_MEASURES and self.measure != "bit"
@@ -152,13 +160,13 @@ class Part(Record, word="Part"):
     def cost(self) -> int:
         """Approximate nanoseconds per output.
 
-        Among parts with equal values, the plainest part has the lowest cost.
+        Among parts with equal values, the part that is easiest to read has the lowest cost.
         """
         is_plain, is_derived = self.measure in _PLAIN_MEASURES, self.measure in _DERIVED_MEASURES
         return _PLAIN_COST + (not is_plain) + 2 * is_derived
 
     def say(self, is_so: bool) -> str:
-        """Return the sentence for the value 1 of a flag, or for the value 0."""
+        """Return the sentence of a report for a flag that is 1 (`is_so` True) or 0 (False)."""
         where, argument = _name_place(self.steps), self.argument
         if self.measure == "bit":
             return f"bit {argument}{' of ' if where else ''}{where} is {int(is_so)}"
@@ -198,21 +206,21 @@ class Part(Record, word="Part"):
 
 
 def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
-    """Return a value as a report shows it: texts in double quotes, cut to `room` characters."""
+    """Return a value as text for a report, at most `room` long; strings have double quotes."""
     is_plain = isinstance(value, str) and value.isprintable() and '"' not in value
     text = f'"{value}"' if is_plain else repr(value)
     return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
 def _name_rank(noun: str, place: int) -> str:
-    """Return the name of a word or letter at a place, counted from 1."""
+    """Return the name of a word or letter at a place, such as "letter 1" for place 0."""
     noun, _, rest = noun.partition(" ")
     number = f"{place + 1}" if place >= 0 else f"{-place} from the end"
     return f"{noun} {number} {rest}".rstrip()
 
 
 def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
-    """Return the user's name for a place, as in ``layer.weight[0, 0]``; empty for the output."""
+    """Return the name of a place in reports, such as ``weight[0, 0]``; "" for the whole output."""
     name, noun, is_index = "", "", False
     for kind, which in steps:
         of = f" of {name}" if name else ""
@@ -238,7 +246,10 @@ def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
 
 
 def _read_array(array: Array, texts: Strings | None, part: Part, out: Floats) -> None:
-    """Write one measure of a regular array to `out`, which stays NaN without such a measure."""
+    """Write the values of a part of a numpy array to `out`.
+
+    `out` stays NaN if the measure of the part does not apply to the array.
+    """
     if array.ndim != 1:
         if part.measure == "times" and array.dtype.kind in "US":
             held = array.reshape(len(array), -1) == part.argument
@@ -292,7 +303,10 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
 
 
 def _round_to_16_bits(values: Array) -> Floats:
-    """Round numbers to 16 bits, except whole numbers, so that remainders do not show rounding."""
+    """Round numbers to 16 significant bits, so that remainders do not show rounding errors.
+
+    Whole numbers are not rounded.
+    """
     values = values.astype(np.float64)
     mantissas, exponents = np.frexp(values)
     rounded = np.ldexp(np.rint(mantissas * 2.0**16) / 2.0**16, exponents)
@@ -300,7 +314,7 @@ def _round_to_16_bits(values: Array) -> Floats:
 
 
 def _read_word(whole: Array, number: int) -> Words:
-    """Return 32 bits of whole numbers in two's complement, starting at bit 32 `number`."""
+    """Return the bits from `32 * number` to `32 * number + 31` of integers in two's complement."""
     mask = np.uint64(2**WORD - 1)
     if number > 1:
         return np.where(whole < 0, mask, np.uint64(0))
@@ -322,7 +336,10 @@ def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
 
 
 def read_part(held: Bunch | Array, texts: Strings | None, part: Part, out: Floats) -> None:
-    """Write one measure of a result of `open_node` to `out`; NaN for outputs without it."""
+    """Write the values of a part, shape `(size,)`, to `out`.
+
+    `held` and `texts` are the result of `open_node`. `out` stays NaN for outputs without the part.
+    """
     if isinstance(held, Bunch):
         _read_objects(held, part, out)
     else:
@@ -330,7 +347,10 @@ def read_part(held: Bunch | Array, texts: Strings | None, part: Part, out: Float
 
 
 def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
-    """Write one measure of Python objects to `out`, which stays NaN for objects without it."""
+    """Write the values of a part of Python objects to `out`.
+
+    `out` stays NaN for objects to which the measure of the part does not apply.
+    """
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
     elif part.measure == "form":
@@ -383,12 +403,13 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parts(Record, word="Parts"):
-    """Reader of parts of outputs as columns of real numbers, shape `(size, parts)`.
+    """A function from outputs to columns of real numbers, shape `(size, parts)`.
 
-    Outputs of other types than the pilot's are read as well; a missing part is NaN.
+    Each column is a part: one real number of each output, such as the length of a string. A part
+    that an output does not have is NaN.
 
     Args:
-        parts: the columns, in their order.
+        parts: the parts, in the order of the columns.
 
     Raises:
         TypeError: if an element is not a `Part`.
@@ -402,7 +423,7 @@ class Parts(Record, word="Parts"):
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        """Check the parts."""
+        """Check that every element is a `Part`."""
         for part in self.parts:
             instance("parts", part, Part)
 
@@ -419,7 +440,7 @@ class Parts(Record, word="Parts"):
         return np.stack([columns[key] for key in keys], axis=1)
 
     def remember(self, outputs: Array, columns: Sequence[Floats]) -> None:
-        """Store columns that were already read of some outputs, inside `remember_parts`."""
+        """Store the columns of some outputs in the cache of the context `remember_parts`."""
         cached = _columns_known(outputs)
         if cached is not None:
             cached.update(zip(self._keys(), columns, strict=True))
@@ -438,18 +459,21 @@ class Parts(Record, word="Parts"):
         return columns
 
     def names(self) -> list[str]:
-        """Return the names of the columns in a report."""
+        """Return the names of the parts in a report."""
         return list(map(str, self.parts))
 
     def only(self, columns: list[int]) -> Parts:
-        """Return some of the parts."""
+        """Return a `Parts` with only the columns of the given numbers."""
         return Parts(tuple(self.parts[i] for i in columns))
 
 
 class JointParts:
-    """The parts with few values that are compared together, and their columns.
+    """A collection of parts with few values, for scores that combine two or three parts.
 
-    Such parts are numbers, flags of presence, and codes of a few texts at one place.
+    A part is one real number of an output, such as the length of a string.
+
+    The collection contains numbers, flags for the presence of an object, and codes of strings at a
+    place where only a few different strings occur.
     """
 
     def __init__(self) -> None:
@@ -457,7 +481,7 @@ class JointParts:
         self.texts: dict[_Steps, dict[Part, Floats]] = {}
 
     def add(self, part: Part, column: Floats, is_copy: bool) -> None:
-        """Keep a column that varies; do not keep a number column that copies an earlier one."""
+        """Add the column of a part; skip a number column that copies an earlier column."""
         if part.measure == "is":
             texts = self.texts.setdefault(part.steps, {})
             if len(texts) <= _MAX_JOINT_TEXTS:
@@ -483,14 +507,17 @@ class JointParts:
 
 
 def name_entries(text: str, names: Sequence[str]) -> str:
-    """Replace a phrase such as "entries 3, 4 and 7" in a text by the names of the entries."""
+    """Replace phrases such as "entries 3, 4 and 7" in a text by the names of these entries."""
     return _ENTRY_PATTERN.sub(
         lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
     )
 
 
 def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
-    """Return the sentences of a score of columns, with the names of the columns."""
+    """Return the two sentences of a score for reports, changed by `rename`, or None.
+
+    The sentences describe the values 1 and 0 of the score.
+    """
     first, second = score_attribute(score, "sentences") or ("", "")
     return (rename(first), rename(second)) if first else None
 
@@ -501,14 +528,14 @@ class OfColumns(Record, word="OfColumns"):
 
     Args:
         names: names of the columns in a report.
-        score: rows -> one real number per row.
+        score: function from rows to one real number per row.
     """
 
     names: tuple[str, ...]
     score: Any
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of the field `score`, or raise an AttributeError."""
         if name.startswith("_") or name in ("names", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
@@ -519,22 +546,22 @@ class OfColumns(Record, word="OfColumns"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the inner score, with the column names."""
+        """Two sentences for reports, for the values 1 and 0 of the score, or None."""
         return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
-        """Replace places and entries in a text by their names."""
+        """Replace numbers of columns in a text by the names of the columns."""
         listed = dict(enumerate(self.names))
         named = _PLACE_PATTERN.sub(lambda match: listed.get(int(match[1]), match[0]), text)
         return name_entries(named, self.names)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return self._rename(score_name(self.score))
 
 
 class _PartCache(threading.local):
-    """The columns of arrays that a thread has read, or None outside of `remember_parts`."""
+    """Cache of a thread: the columns read from arrays, or None outside of `remember_parts`."""
 
     known: dict[int, Any] | None = None
 
@@ -543,7 +570,7 @@ _part_cache = _PartCache()
 
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
-    """Return the columns of an array that were read, or None outside of `remember_parts`."""
+    """Return the cached columns of an array, or None outside of `remember_parts`."""
     columns = _part_cache.known
     # The array is stored too, so that its id is not used again.
     return None if columns is None else columns.setdefault(id(outputs), (outputs, {}))[1]
@@ -551,9 +578,9 @@ def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
 
 @contextmanager
 def remember_parts() -> Iterator[None]:
-    """Cache the parts of arrays, so that several scores read them only once.
+    """Context manager: cache the parts of arrays, so that several scores read them only once.
 
-    The arrays must not be changed inside this context.
+    Do not change the arrays inside this context.
     """
     if _part_cache.known is not None:
         yield
@@ -569,7 +596,7 @@ _PartColumns = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 
 def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
-    """Read parts of a node into their columns."""
+    """Read parts of a node (the values of all outputs at one place) into `columns`."""
     if isinstance(node, np.ndarray) and node.ndim > 1:
         # The result for an output must not depend on whether all outputs of its block have one
         # shape.
@@ -594,7 +621,7 @@ def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
 
 
 def rows_within(outputs: Array, most: int) -> int:
-    """Return how many outputs (at most `most`) need no more than 32 MiB in written form.
+    """Return the number of outputs that together need at most 32 MiB, at least 1.
 
     Args:
         outputs: outputs, shape `(size, ...)`.
@@ -604,7 +631,11 @@ def rows_within(outputs: Array, most: int) -> int:
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
-    """Return the objects of a node by their kinds, or its array; also the texts of an array."""
+    """Prepare a node (the values of all outputs at one place) for reading.
+
+    Return a `Bunch` for Python objects, or the array itself. The second value is the strings of an
+    array of strings, or None.
+    """
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
         return Bunch(list(node)), None
     if node.dtype.kind == "V" and node.dtype.names is None and node.dtype.itemsize:
@@ -615,7 +646,7 @@ def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
 
 
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
-    """Return the objects to which a step leads, or None if no output has them."""
+    """Return the objects to which a step leads, one per output, or None if no output has one."""
     if kind == "view":
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
     if isinstance(held, Bunch):

@@ -1,9 +1,9 @@
 """Attacks on pairs of columns: products of their signs and of their centred values.
 
-Each column alone may have the same law on both sides, while two columns agree on x and disagree on
-x'. Examples are shared noise, or a bit that is the exclusive or of another bit and the secret. A
-sum over columns cannot show this. The second moments of all pairs reveal this, at the cost of one
-matrix product.
+A column is one entry of all outputs. Each column may have the same distribution on x and on x',
+while the dependence of two columns differs: for example, two bits agree on x and disagree on x'. A
+sum over columns cannot show this difference. The second moments of all pairs of columns show it, at
+the cost of one matrix product.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _MIN_EIGENVALUE: Final = 1e-3
 
 
 class Frame(NamedTuple):
-    """The columns that are compared.
+    """The columns that are compared, with numbers that centre and scale them.
 
     Args:
-        entries: places of the columns in an output.
-        cuts: values at which their signs change.
+        entries: the entry of an output that each column contains, counted from 0.
+        cuts: for each column, the value at which its sign changes from -1 to 1.
         centres: medians of the columns.
         scales: spreads of the columns, above 0.
-        many: True for columns with more than two values.
+        many: True for columns with more than two distinct values.
     """
 
     entries: Ints
@@ -88,7 +88,11 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
 
 
 def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
-    """Return sign change, median, spread, and 1 for three or more values, or None if constant."""
+    """Return four numbers for a column, or None if the column is constant.
+
+    They are the value at which the sign changes, the median, the spread, and 1 if the column has
+    more than two distinct values (otherwise 0).
+    """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
     gaps, slack = cuts_of(ordered, grain), grain.typical
@@ -104,7 +108,7 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
 
 
 def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
-    """Find the gap nearest to the median; rounding never carries a value across this gap."""
+    """Return a value near the median across which rounding does not move numbers, if possible."""
     middle = ordered.size // 2
     ends = np.concatenate([[-1], gaps, [ordered.size - 1]])
     place = int(np.searchsorted(ends, middle))
@@ -117,16 +121,16 @@ def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
 
 
 class Moments(NamedTuple):
-    """Covariances of all pairs of columns, on x and on x', and how they differ.
+    """Covariances of all pairs of columns, on x and on x', and their differences.
 
-    The covariances use each side's own means. If columns are independent on both sides, the
-    covariances do not differ, however large the difference of the means is. Sums over columns show
-    such shifts.
+    The covariances on x use the means on x, and the covariances on x' use the means on x'.
+    Therefore a difference of the means does not change the covariances. If the columns are
+    independent on x and on x', the covariances of different columns are 0 up to chance.
 
     Args:
         on_x: covariances on x, shape `(columns, columns)`.
-        on_x_prime: covariances on x'.
-        evidence: their difference in standard errors, 0 on the diagonal.
+        on_x_prime: covariances on x', shape `(columns, columns)`.
+        evidence: difference of the two covariances in standard errors, 0 on the diagonal.
     """
 
     on_x: Floats
@@ -135,7 +139,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, values_prime: Floats) -> Moments:
-        """Compute the moments of columns, shape `(columns, size)`: two matrix products per side."""
+        """Compute the covariances from the values on x and on x', shape `(columns, size)` each."""
         means, noise = [], np.zeros(())
         for side in (values, values_prime):
             size = side.shape[1]
@@ -153,7 +157,11 @@ class Moments(NamedTuple):
         return cls(means[0], means[1], evidence)
 
     def telling(self) -> tuple[Ints, Ints]:
-        """Return the pairs that differ more than chance explains, the most informative first."""
+        """Return the pairs of columns whose covariances differ by more than chance explains.
+
+        The first array contains the first columns of the pairs, the second array the second ones.
+        The pair with the largest difference in standard errors comes first.
+        """
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
         least = _MOMENT_STANDARD_ERRORS + (len(size) > _FEW_COLUMNS_LIMIT)
@@ -163,7 +171,7 @@ class Moments(NamedTuple):
 
 
 class _ColumnProducts(Record):
-    """The base class of both product scores: it freezes and checks the arrays."""
+    """Base class of `SignProducts` and `ValueProducts`, which checks their arrays."""
 
     __slots__ = ()
     entries: Ints
@@ -172,7 +180,10 @@ class _ColumnProducts(Record):
     weights: Floats
 
     def _freeze(self, *by_entry: str) -> None:
-        """Freeze the arrays, and check that the named arrays have one number per entry."""
+        """Make the arrays read-only, and check their shapes and values.
+
+        The arrays named in `by_entry` must have one number for each entry.
+        """
         arrays.freeze_arrays(self)
         entries, pairs = self.entries, self.first.shape
         if entries.ndim != 1 or entries.size == 0 or int(entries.min()) < 0:
@@ -187,7 +198,7 @@ class _ColumnProducts(Record):
                 raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
 
     def _describe(self, what: str) -> str:
-        """Return one line for a report: the product, or the number of pairs in the sum."""
+        """Return a description of the score, as one line of a report."""
         if self.weights.size == 1:
             i, j = self.entries[self.first[0]], self.entries[self.second[0]]
             return f"product of the {what} of entries {i} and {j}"
@@ -196,27 +207,28 @@ class _ColumnProducts(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SignProducts(_ColumnProducts, word="SignProducts"):
-    """A weighted sum of products of the signs of two entries.
+    """A score of an output: a weighted sum of products of the signs of two entries.
 
-    ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if the entry
-    ``entries[i]`` is at or above ``centres[i]``, -1 if it is below, and 0 if it is NaN. Weights are
-    rounded to multiples of 2^-20, so that the sums are exact in any order.
+    The score is ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if the entry
+    ``entries[i]`` is at or above ``centres[i]``, -1 if the entry is below, and 0 if the entry is
+    NaN. Weights are rounded to multiples of 2^-20, so that the sums are exact in any order.
 
     Args:
         entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: values at which the signs change, in the units of the outputs, shape `(read,)`.
+        centres: value at which the sign of each entry changes, shape `(read,)`.
         first: place in `entries` of the first factor of each pair, shape `(pairs,)`.
         second: place in `entries` of the second factor of each pair, shape `(pairs,)`.
         weights: weight of each pair, shape `(pairs,)`.
-        third: place in `entries` of a third factor of each product, shape `(pairs,)`; empty if
+        third: place in `entries` of a third factor of each product, shape `(pairs,)`; empty if the
             products have two factors.
 
     Raises:
-        ValueError: if shapes do not match, a number is not finite or a place is out of range.
+        ValueError: if shapes do not match, a number is not finite, or a place in `entries` is out
+            of range.
 
     Source:
-        Neyman and Pearson (1933): for one pair of bits with uniform margins the log-likelihood
-        ratio is a multiple of the product of their signs.
+        Neyman and Pearson (1933): the log-likelihood ratio is the best score. For two bits with
+        uniform margins, it is a multiple of the product of their signs.
 
     Example:
         >>> score = SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0])
@@ -237,14 +249,14 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
     cost = 30
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only, and check that their shapes match."""
         set_fields(self, weights=round_weights(np.asarray(self.weights, np.float64)))
         self._freeze("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the scores of outputs, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
         matrix = np.zeros((self.entries.size, self.entries.size))
@@ -259,7 +271,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         if self.third.size == 1:
             i, j, k = (
                 self.entries[positions[0]] for positions in (self.first, self.second, self.third)
@@ -270,27 +282,28 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ValueProducts(_ColumnProducts, word="ValueProducts"):
-    """A weighted sum of products of the centred values of two entries: a quadratic form.
+    """A score of an output: a quadratic form of the centred values of its entries.
 
-    ``sum_p weights[p] z[first[p]] z[second[p]]``. The value ``z[i]`` is the entry ``entries[i]``
-    minus its centre, divided by its scale, and limited to 16 in magnitude. It is 0 if the entry is
-    NaN. If both factors of a pair are the same entry, the product is its square.
+    The score is ``sum_p weights[p] z[first[p]] z[second[p]]``. The value ``z[i]`` is
+    ``(entry - centres[i]) / scales[i]`` for the entry number ``entries[i]``, limited to the range
+    from -16 to 16. If the entry is NaN, ``z[i]`` is 0. The two factors of a product may be the same
+    entry.
 
     Args:
         entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: centres in the units of the outputs, shape `(read,)`.
-        scales: scales above 0, in the units of the outputs, shape `(read,)`.
+        centres: number that is subtracted from each entry, shape `(read,)`.
+        scales: number above 0 by which each centred entry is divided, shape `(read,)`.
         first: place in `entries` of the first factor of each pair, shape `(pairs,)`.
         second: place in `entries` of the second factor of each pair, shape `(pairs,)`.
         weights: weight of each pair, shape `(pairs,)`.
 
     Raises:
-        ValueError: if shapes do not match, a number is not finite, a scale is not above 0 or a
-            place is out of range.
+        ValueError: if shapes do not match, a number is not finite, a scale is not above 0, or a
+            place in `entries` is out of range.
 
     Source:
-        Neyman and Pearson (1933): the log-likelihood ratio of two normal laws with one mean is
-        such a form.
+        Neyman and Pearson (1933): the log-likelihood ratio is the best score. For two normal
+        distributions with the same mean, it is a quadratic form plus a constant.
 
     Example:
         >>> score = ValueProducts([0, 1], [1.0, 1.0], [1.0, 2.0], [0], [1], [1.0])
@@ -313,19 +326,22 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         return 10 * int(self.entries.size) + int(self.weights.size)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they match."""
+        """Make the arrays read-only, and check that their shapes match."""
         self._freeze("centres", "scales")
         if not (self.scales > 0.0).all():
             raise invalid("scales", "above 0", self.scales)
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the grain of the score, for entries that are 16 scales from their centres."""
+        """Return the grain of the score: the distance by which rounding may move its values.
+
+        It is computed for the worst case: all entries are 16 scales from their centres.
+        """
         moved = np.array([grains[i].typical for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the scores of outputs, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
@@ -338,26 +354,29 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the score, as one line of a report."""
         return self._describe("centred values")
 
 
 def signs_of(rows: Array, centres: Floats) -> Floats:
-    """Return 1 at or above the centre, -1 below, 0 for NaN; shape of the rows."""
+    """Return the signs of the entries of rows: 1 at or above the centre, -1 below, 0 for NaN.
+
+    The result has the shape of the rows.
+    """
     return np.subtract(rows >= centres, rows < centres, dtype=np.float64)
 
 
 def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
-    """Return columns minus their centres, in units of their scales, limited; NaN becomes 0.
+    """Subtract the centre from each column, divide by the scale, and limit the magnitude.
 
     Args:
-        columns: shape `(columns, size)`.
-        centres: shape `(columns,)`.
-        scales: shape `(columns,)`.
-        reach: largest magnitude.
+        columns: values of the columns, shape `(columns, size)`.
+        centres: centre of each column, shape `(columns,)`.
+        scales: scale of each column, shape `(columns,)`.
+        reach: largest magnitude of the result.
 
     Returns:
-        Finite numbers, shape `(columns, size)`.
+        Finite numbers, shape `(columns, size)`; 0 for NaN.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.subtract(columns, centres[:, None], dtype=np.float64, order="C")
@@ -369,30 +388,40 @@ def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Products(NumericAttack):
-    """Products of the signs, and of the centred values, of all pairs of at most 512 columns.
+    """Attack that compares how pairs of columns (entries of outputs) depend on each other.
 
-    The attack compares second moments between the sides. These are moments of the signs around each
-    column's median, and of the values minus the median divided by their spread. Pairs that differ
-    by 5 standard errors (6 among more than 64 columns) give the scores. The first is the product of
-    the most informative pair. The second is the log-likelihood ratio of normal laws with that
-    pair's moments; for a correlated pair it is mostly the squared difference of the two columns. If
-    several pairs are informative, weighted sums over all of them are added. If all outputs are
-    vectors of one length, such as unit vectors, a quadratic form of all columns is added.
+    The attack computes covariances on x and on x', for all pairs of at most 512 columns. It uses
+    two versions of each column: its sign around the median, and its value minus the median, divided
+    by its spread. A pair of columns is informative if the two covariances differ by at least 5
+    standard errors (6 if there are more than 64 columns). The informative pairs give these scores:
 
-    The attack also reduces at most 32 columns to a few values. These are the values of a column
-    with at most four values, the residues modulo 2 and 3 of whole numbers, and the signs around 0
-    and around the median. The pair and the three columns whose joint moments differ most get a
-    table of their cells. With 3 to 8 columns of floats, a box in three columns that one side leaves
-    empty is one more event.
+    - the product of the two columns of the most informative pair;
+    - for the same pair, the log-likelihood ratio of two normal distributions with the pair's
+      moments on x and on x' (for a correlated pair, mostly the squared difference of the columns);
+    - if several pairs are informative, weighted sums over all informative pairs;
+    - if all outputs are vectors of the same Euclidean length, such as unit vectors, a quadratic
+      form of all columns.
+
+    The attack also reduces at most 32 columns to columns with few values. A reduced column is one
+    of these:
+
+    - the column itself, if it has at most four values;
+    - the residues of whole numbers modulo 2 and 3;
+    - the signs of the column around 0 and around its median.
+
+    The attack finds the pair and the triple of reduced columns whose joint moments differ most
+    between x and x'. For each of the two, it makes a table with one score for each combination of
+    values. If the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
+    columns that contains outputs on one input only.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
     each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
-    in which fewer than two columns vary. It also does not apply to outputs with few patterns,
-    because `Additive` then scores each pattern separately.
+    if fewer than two columns vary. It also does not apply if whole outputs repeat often: then the
+    attack `Additive` scores each distinct output separately.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Besag (1975), The Statistician 24,
-        for the sum over pairs in place of the whole.
+        for a sum over pairs of columns in place of the joint likelihood.
 
     Example:
         >>> import dpcore
@@ -414,7 +443,11 @@ class Products(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a box in three columns that is empty on one side, or None if there is none."""
+        """Choose the event "the output is in a box", or return None.
+
+        The box is a product of intervals in three columns. It contains pilot outputs on one of the
+        two inputs only.
+        """
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
@@ -423,13 +456,13 @@ class Products(NumericAttack):
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of a few columns together, even if whole rows are frequent."""
+        """Return scores that combine a few columns, even if whole rows repeat often."""
         frame = frame_of(columns, columns_prime)
         sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make at most seven scores; no scores if the joint laws of columns do not differ."""
+        """Yield at most seven scores; no scores if the joint moments do not differ."""
         if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
@@ -445,7 +478,10 @@ class Products(NumericAttack):
 
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
-    """Yield the product of the best pair of signs, and the weighted sum of informative ones."""
+    """Yield scores of the signs: the product of the most informative pair, and a weighted sum.
+
+    The sum runs over all pairs whose covariances differ by more than chance explains.
+    """
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
@@ -458,9 +494,10 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
 
 
 def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
-    """Yield the scores of the pair and of the three columns that differ most together.
+    """Yield scores of the pair and of the triple of columns whose joint moments differ most.
 
-    Signs also get a product score, which has fewer weights than a table.
+    Each score is a table with one value for each combination of the columns' values. If the columns
+    are reduced to signs, the product of the signs is an additional score.
     """
     for group in find_telling_groups(columns, frame.cuts):
         used = [way.column for way in group]
@@ -472,20 +509,27 @@ def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:
-    """Return the log odds that a product of signs is 1, from its mean; half a count is added."""
+    """Return the log odds that a product of two signs is 1, computed from the product's mean.
+
+    Half a count is added to each of the two counts, so that the log odds are finite.
+    """
     size = side.shape[1]
     agree = 0.5 * (1.0 + mean) * size
     return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
 
 
 def _renumber_columns(first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Return the columns that pairs use, and the pairs as places among these columns."""
+    """Return the columns that occur in pairs, and the pairs as indices into these columns."""
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     return used, places.reshape(2, -1)
 
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
-    """Yield the product and likelihood ratio of the best pair; then of all informative pairs."""
+    """Yield scores of centred values for the informative pairs of columns.
+
+    For the most informative pair, yield the product and the log-likelihood ratio of two normal
+    distributions. If several pairs are informative, yield their weighted sum and the ratio too.
+    """
     scaling = frame.centres, frame.scales, _CENTRED_VALUE_LIMIT
     moments = Moments.of(*(centre_columns(side, *scaling) for side in columns))
     first, second = moments.telling()
@@ -503,7 +547,10 @@ def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProduc
 
 
 def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProducts:
-    """Return the log-likelihood ratio of normal laws with the moments of these columns."""
+    """Return the log-likelihood ratio of two normal distributions as a score, up to a constant.
+
+    The distributions have the covariances of the given columns on x and on x'.
+    """
     sides = moments.on_x, moments.on_x_prime
     inverses = [_invert_matrix(side[np.ix_(used, used)]) for side in sides]
     form = 0.5 * (inverses[1] - inverses[0])
@@ -514,11 +561,13 @@ def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProduc
 
 
 def _weigh_directions(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
-    """Yield the quadratic form of the second moments of vectors of one length, such as directions.
+    """Yield a quadratic form of all columns if all outputs have the same Euclidean length.
 
-    If the density of a unit vector y is proportional to exp(y' A y), the log-likelihood ratio of
-    two matrices A is a quadratic form (Bingham 1974, Annals of Statistics 2, section 2). Its
-    estimate is the difference of the second moments without the directions that chance explains.
+    Such outputs are unit vectors, for example. If the density of a unit vector y is proportional to
+    exp(y' A y), with different matrices A on x and on x', the log-likelihood ratio is a quadratic
+    form (Bingham 1974, Annals of Statistics 2, section 2). This form is estimated by the difference
+    of the second moments on x and on x'. Eigenvectors with eigenvalues that chance explains are
+    left out.
     """
     size = min(side.shape[1] for side in columns)
     values = [np.asarray(side, np.float64) for side in columns]
