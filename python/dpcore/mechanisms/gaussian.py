@@ -45,10 +45,10 @@ def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, where s is normal with mean 0 and deviation sigma.
 
-    Every entry of x has its own s.
-
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
+
+    Every entry of x has its own s.
 
     Args:
         sigma: standard deviation of the noise, in the units of x.
