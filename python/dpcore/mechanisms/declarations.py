@@ -76,7 +76,8 @@ class MechanismAttributes:
         sensitivity: largest distance of two neighbours in that norm.
         default_pair: `(dim)` -> the `Pair` of inputs to audit by default.
         default_trials: number of counted outputs on x (and as many on x') in an audit by pytest.
-        default_trials_on: `(pair)` -> the same number for this pair, or None for the usual number.
+        default_trials_on: `(pair)` -> number of counted outputs on x (and as many on x') in an
+            audit of this pair, or None for the usual number.
         speaking_of: `(neighbour)` -> mechanism with the privacy guarantee for this neighbour
             relation.
         as_mechanism: `()` -> mechanism, if the object itself is not a mechanism.

@@ -187,7 +187,7 @@ def list_declared() -> tuple[type[Primitive], ...]:
 
 
 def law_of(noise: Primitive) -> Law:
-    """Return the known facts about a noise. All facts are unknown for a noise of another package."""
+    """Return the known facts about a noise; all facts are unknown if dpcore lacks the noise."""
     return _LAWS.get(type(noise), Law())
 
 
