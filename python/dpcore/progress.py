@@ -136,7 +136,7 @@ class Progress:
         self._state = replace(self._state, label=make_visible(label))
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr if there is no bar. Print no line if show=False."""
+        """Print lines above the bar, or on stderr without a bar. With show=False, print no lines."""
         with self._lock:
             if not text or self._silent:
                 return
@@ -195,7 +195,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a bar shows. The object is immutable, so that other threads see only complete changes."""
+    """State that a bar shows. It is immutable, so that other threads see only whole changes."""
 
     label: str
     total: float | None
@@ -207,11 +207,11 @@ class _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
-        """Return the fraction of the work that is done, in (0, 1], or None if it is unknown or 0."""
+        """Return the fraction of work that is done, in (0, 1], or None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def left(self, now: float) -> str:
-        """Return the remaining time as text, or the time so far if the remaining time is unknown."""
+        """Return the remaining time as text, or the time so far if the former is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun
