@@ -136,7 +136,7 @@ class Progress:
         self._state = replace(self._state, label=make_visible(label))
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr without a bar. With show=False, print no lines."""
+        """Print lines above the bar, or on stderr without a bar; with show=False, do not print."""
         with self._lock:
             if not text or self._silent:
                 return
