@@ -1,8 +1,8 @@
 """Exact probabilities of the majority vote for native mechanisms, and reasons of infinite losses.
 
-The majority vote guesses from one output if the input was x or x': each entry of the output votes
-for the input that is nearer. A native mechanism is a mechanism whose steps the compiled core of
-dpcore runs, such as `dpcore.Laplace`.
+The majority vote guesses from one output if the input was x or x'. Entry i of the output votes for
+x' if it is nearer to x'_i than to x_i, and otherwise for x. A native mechanism is one whose outputs
+the compiled core of dpcore draws, such as `dpcore.Laplace`.
 
 An audit prints these values in addition to the bound that it certifies. The values are computed in
 real numbers, from the distribution that the mechanism is meant to have. They say nothing about
@@ -50,7 +50,8 @@ _CLIP_ROUNDING: Final = 1e-12
 class VoteLaw(Shown):
     """Probabilities of the result of the majority vote, on x and on x', as natural logarithms.
 
-    The result of the vote on one output is x or x'.
+    In the majority vote, entry i of an output votes for x' if it is nearer to x'_i than to x_i, and
+    otherwise for x. The result of the vote is x or x'.
 
     Args:
         log_p: ln P(vote is x' | x).
@@ -69,22 +70,24 @@ class VoteLaw(Shown):
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """Compute the exact probabilities of the result of the majority vote, on x and on x'.
 
-    An entry of an output votes if x and x' differ in this entry. The entry votes for the input that
-    is nearer to the output. Entry i votes for x' with a probability p_i that has a closed form, and
-    independently of the other entries. The result of the vote is x' if more than half of the voting
-    entries vote for x'. The probability of the result x' is a binomial tail if all p_i are equal,
-    and a Poisson-binomial tail otherwise. All sums are computed in logarithms. Therefore ln P has a
+    Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x' if it
+    is nearer to x'_i than to x_i, and otherwise for x. The result of the vote is x' if more than
+    half of the voting entries vote for x'.
+
+    The entries vote independently. Entry i votes for x' with a probability p_i that has a closed
+    form. The probability of the result x' is a binomial tail if all p_i are equal, and a
+    Poisson-binomial tail otherwise. All sums are computed in logarithms. Therefore ln P has a
     relative error of about 1e-12, even if P itself underflows.
 
     Args:
-        mechanism: a native mechanism: one whose steps the compiled core of dpcore runs, such as
+        mechanism: a native mechanism, whose outputs the compiled core of dpcore draws, such as
             `dpcore.Laplace`.
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
         The logarithms of the probabilities. The result is None if the mechanism is not native, if
-        its noise has no closed form in dpcore, or if more than 4096 entries vote and their p_i
-        differ.
+        dpcore does not know the distribution of its noise, or if more than 4096 entries vote and
+        their p_i differ.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.
@@ -139,17 +142,18 @@ def loss(law: VoteLaw) -> float:
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """Compute the exact privacy loss of the majority vote between two inputs x and x'.
 
-    Each entry of an output votes for the input that is nearer. The result of the vote is x or x'.
-    The loss is the largest ``abs(ln P(result|x) - ln P(result|x'))``.
+    Entry i of an output votes for x' if it is nearer to x'_i than to x_i, and otherwise for x. The
+    result of the vote is the input with more votes. The loss is the largest
+    ``abs(ln P(result|x) - ln P(result|x'))`` of the two results.
 
     Args:
-        mechanism: a native mechanism: one whose steps the compiled core of dpcore runs, such as
+        mechanism: a native mechanism, whose outputs the compiled core of dpcore draws, such as
             `dpcore.Laplace`.
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The privacy loss. The result is None if the mechanism is not native, if its noise has no
-        closed form in dpcore, or if more than 4096 entries vote and have different probabilities.
+        The privacy loss. It is None if the mechanism is not native, if dpcore does not know the
+        distribution of its noise, or if more than 4096 entries vote with different probabilities.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.
@@ -173,8 +177,8 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     """Explain why the privacy loss of a native mechanism is infinite between two inputs x and x'.
 
-    A native mechanism is one whose steps the compiled core of dpcore runs. The explanation assumes
-    arithmetic in real numbers. Three kinds of noise give an infinite loss:
+    The compiled core of dpcore draws the outputs of a native mechanism, such as `dpcore.Laplace`.
+    The explanation assumes arithmetic in real numbers. Three kinds of noise give an infinite loss:
 
     - Noise that is never negative. An output entry is then at or above the input entry. Values
       between x_i and x'_i therefore have probability 0 for the larger of the two inputs only.

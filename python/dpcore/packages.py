@@ -146,7 +146,10 @@ def one_blas_thread() -> Iterator[None]:
 
 @functools.cache
 def _find_thread_pools(owners: tuple[bool, ...]) -> Any:
-    """Return a controller of the BLAS libraries that are loaded when `owners` are imported."""
+    """Return a controller of the BLAS libraries that are loaded.
+
+    `owners` only makes the cached result depend on which modules with BLAS are imported.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -81,8 +81,8 @@ class Kind(NamedTuple):
         name: name of the type, one of `KINDS`.
         reason: reason for the type, such as "texts, because line 7 has '007'".
         width: for the type "digits", the number of digits of every cell. Otherwise 0.
-        base: for the type "digits", the type that the column has if it is not read digit by digit.
-            For JSON, the type of the values.
+        base: for the type "digits", the type that the column has if its numbers are not codes. For
+            JSON, the type of the values.
         has_words: True if the column has too many words to be a column of numbers.
         table: for a JSON column that is compared with a table, the format of the table. Texts are
             then stripped, and empty texts are missing values, as in the table.

@@ -388,16 +388,16 @@ def fill_columns(
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """Return a mask that is True for rows of x and False for rows of x', from their labels.
+    """Return a mask of the outputs that were drawn on x, from a label of each output.
 
     Args:
-        labels: label of each row, a bool, a number or a text, shape `(size,)`.
+        labels: label of each output, a bool, a number or a text, shape `(size,)`.
         place: location of the labels, for messages.
-        label_x: label of the rows of x, if the labels are two other values. None for the labels 1,
-            true, in and x (for x), and 0, false, out and x_prime (for x').
+        label_x: label of the outputs on x. None means that 1, true, in and x stand for x, and that
+            0, false, out and x_prime stand for x'.
 
     Returns:
-        The mask, an array of bools of shape `(size,)`.
+        An array of shape `(size,)`, True for outputs on x, and False for outputs on x'.
 
     Raises:
         ValueError: if a label is missing or unknown. With `label_x`, also if the labels do not have

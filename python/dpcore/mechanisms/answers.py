@@ -300,13 +300,13 @@ def rows_of(
     shape: tuple[int, ...] | None = None,
     keeps_forms: bool = False,
 ) -> npt.NDArray[Any]:
-    """Convert an answer to an array whose rows are the outputs.
+    """Convert an answer, the return value of a mechanism, to an array with one row per output.
 
     Args:
         name: name of the answer in messages.
         answer: an array, or a sequence of outputs of any type.
         requirement: requirement that messages state.
-        shape: shape that an output had in other answers, or None. Objects get this shape, too.
+        shape: shape that an output had in other answers, or None. Rows of objects get it, too.
         keeps_forms: True to store rows of several types as objects.
 
     Returns:

@@ -61,9 +61,9 @@ _GeneratorStyle = Literal["position", "keyword"]
 def make_generator(
     seed: int, purpose: int, side: int, block: int, *further: int
 ) -> np.random.Generator:
-    """Make the numpy Generator for one block of outputs of a Python mechanism.
+    """Make the numpy Generator for one block of a mechanism's outputs, or for a part of a block.
 
-    `further` numbers select a part of the block.
+    All numbers together determine the generator: equal numbers give equal generators.
     """
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
@@ -259,8 +259,8 @@ def tensor_of(
 ) -> Held | npt.NDArray[Any]:
     """Call a mechanism that returns tensors.
 
-    The tensor stays on its device if events can read it there. Otherwise it becomes an array. The
-    tensor is not copied, because its events are counted before the next call.
+    The tensor stays on its device if events can read it there. Otherwise it becomes an array. It is
+    not copied, because the audit reads it before the next call of the mechanism.
     """
     tensor = mechanism.tensor(x, size, rng)
     # The name is computed only for messages: the text of a whole model takes longer than a block of
@@ -419,8 +419,9 @@ class Repeated(Shown):
 
     Args:
         fn: the function, `fn(x)` or `fn(x, rng)`.
-        seeded: source of the function's randomness. "rng" is the numpy Generator that it gets,
-            "global" are the global generators of Python, numpy and torch, and "own" is any other.
+        seeded: source of the function's randomness. "rng" is the numpy Generator that the function
+            gets. "global" are the global generators of Python, numpy and torch. "own" is any other
+            source.
         catch: classes of exceptions that count as outputs.
         thread_safe: True if several threads may call the function at once.
         title: name in reports. If it is empty, the report shows the name of the function.

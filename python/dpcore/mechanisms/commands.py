@@ -62,6 +62,8 @@ _ARGUMENTS_REQUIREMENT: Final = (
 class Tool(Shown):
     """A mechanism that runs a command for every block of outputs; `dpcore.command` makes it.
 
+    A block is the part of the outputs that an audit draws in one call.
+
     Args:
         arguments: the program and its arguments. `{x}` stands for the input, and `{size}` for the
             number of answers.
@@ -161,9 +163,10 @@ def command(
 ) -> Tool:
     """Make a mechanism from a command, to audit a program in any language.
 
-    dpcore runs the command once for each block of outputs, without a shell. The program must write
-    one answer per line to stdout, draw each answer independently, and end with status 0. dpcore
-    reads a line of JSON as its value (a number, a list, an object), and any other line as a text.
+    dpcore runs the command once for each block of outputs (the outputs of one call), without a
+    shell. The program must write one answer per line to stdout, draw each answer independently, and
+    end with status 0. A line of JSON is read as its value (a number, a list, an object), and any
+    other line as a text.
 
     For each run, the environment variable `DPCORE_SEED` contains a random whole number below 2^31.
     If the program seeds its generator with this number, an audit with the same seed gives the same

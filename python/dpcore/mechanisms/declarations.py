@@ -75,12 +75,12 @@ class MechanismAttributes:
         norm: norm in which the distance of neighbouring inputs is measured, "l1", "l2" or "linf".
         sensitivity: largest distance of two neighbours in that norm.
         default_pair: `(dim)` -> the `Pair` of inputs to audit by default.
-        default_trials: number of counted outputs on x (and as many on x') in an audit by pytest.
-        default_trials_on: `(pair)` -> number of counted outputs on x (and as many on x') in an
-            audit of this pair, or None for the usual number.
+        default_trials: number of outputs on x, and as many on x', that an audit by pytest counts.
+        default_trials_on: `(pair)` -> number of outputs on x, and as many on x', that an audit of
+            this pair counts, or None for the usual number.
         speaking_of: `(neighbour)` -> mechanism with the privacy guarantee for this neighbour
             relation.
-        as_mechanism: `()` -> mechanism, if the object itself is not a mechanism.
+        as_mechanism: `()` -> mechanism for which the object stands, if it is not a mechanism.
         clean: `(x)` -> vector to which the noise is added, or None if it is unknown.
         loss: `(pair, delta)` -> exact privacy loss of the two inputs for the declared noise, or
             None if it is unknown.

@@ -66,9 +66,10 @@ class Law(Shown):
 
     Args:
         log_votes: function `(noise, thresholds, up)` that returns two arrays of natural logarithms
-            of probabilities. If `up` is True, they are ln P(noise >= threshold) and its complement.
-            Otherwise they are ln P(noise <= threshold) and its complement. NaN belongs to the
-            complement. Small probabilities have a small relative error.
+            of probabilities. If `up` is True, they are ln P(noise >= threshold) and
+            ln P(noise < threshold). Otherwise they are ln P(noise <= threshold) and
+            ln P(noise > threshold). If the noise may be NaN, its probability is part of the second
+            one. Small probabilities have a small relative error.
         support: function `(noise)` that returns the smallest and the largest possible noise, in
             real numbers.
         cost: function `(noise, distance, entries)` that returns the privacy (`Cost`) of all pairs
@@ -148,7 +149,7 @@ class Native(Shown):
         return fill_outputs(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
-        """Return the clipping, the noise and the factor for an input of `dim` entries."""
+        """Return the steps of the mechanism (clipping, noise, factor) for `dim` entries."""
         raise NotImplementedError(f"{type(self).__name__} has no native steps")
 
 
@@ -192,9 +193,10 @@ def law_of(noise: Primitive) -> Law:
 
 
 def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """Compute ln P(noise >= a) and its complement if `up` is True, otherwise ln P(noise <= a).
+    """Compute log probabilities that the noise reaches thresholds `a`, and that it does not.
 
-    The result is None if the distribution of the noise is unknown.
+    If `up` is True, they are ln P(noise >= a) and ln P(noise < a). Otherwise they are
+    ln P(noise <= a) and ln P(noise > a). The result is None if the distribution is unknown.
     """
     votes = law_of(noise).log_votes
     # Noise passes a threshold outside the range of float64 always or never.
@@ -294,7 +296,7 @@ def fill_outputs(
         rng: source of the randomness, as for `dpcore.sample`.
         out: array of shape `(size, dim)` to fill. None makes a new array.
         dtype: dtype of the new array.
-        threads: number of threads. None chooses it.
+        threads: number of threads. None means that dpcore chooses it.
 
     Returns:
         The outputs, shape `(size, dim)`.

@@ -49,7 +49,7 @@ class BatchCheck(Record, word="BatchCheck"):
     Args:
         distance: largest distance between two vectors of one text, encoded alone and in a batch
             with other texts. It is divided by the norm of the vector. NaN if it was not measured.
-        rounding: largest such distance that counts as rounding.
+        rounding: largest distance that rounding may cause.
         texts: number of texts in the check.
         reason: reason why the distance was not measured. Empty if it was measured.
     """
@@ -208,7 +208,10 @@ def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
 def relative_distances(
     vectors: npt.NDArray[np.float64], others: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the distance of row i of two arrays, divided by the larger norm of these two rows."""
+    """Return, for each i, the distance between row i of `vectors` and row i of `others`.
+
+    Each distance is divided by the larger norm of the two rows.
+    """
     norms = np.maximum(np.linalg.norm(vectors, axis=1), np.linalg.norm(others, axis=1))
     distances = np.linalg.norm(vectors - others, axis=1)
     return np.asarray(distances / np.where(norms > 0.0, norms, 1.0), np.float64)
@@ -228,7 +231,7 @@ def compare_batches(
         encode: encoder, a deterministic function of a list of texts. It returns vectors in float64,
             shape `(texts, width)`.
         texts: distinct texts, at least one.
-        rounding: largest distance between two equal vectors, relative to their norm.
+        rounding: relative distance up to which two vectors count as equal.
         name: name of the encoder in messages.
         shown: names of the texts in messages. Defaults to the beginnings of the texts.
 
@@ -349,8 +352,8 @@ def check_batches(
         encode: encoder, a function of a list of texts. It returns vectors in float64, shape
             `(texts, width)`.
         texts: distinct texts, at least one.
-        limit: function without arguments that returns the largest distance between two equal
-            vectors, relative to their norm. It is called after the first encoding.
+        limit: function without arguments that returns the relative distance up to which two vectors
+            count as equal. It is called after the first encoding.
         name: name of the encoder in messages.
         random: reason why the encoder is known to be random. Empty if this is unknown.
         refuse_state: True to raise an error if two equal calls give different vectors, although the
@@ -444,8 +447,8 @@ class Rewriter(Shown):
     The function takes a list of texts and returns a list of strings, or it takes one text and
     returns one string. dpcore determines this from `takes`. Without `takes`, it uses the annotation
     of the first parameter, `str` or a list. Without an annotation, it uses the name of the
-    parameter, `text` or `texts`. Without such a name, it tries both in the first call, and raises
-    a ValueError if the function accepts both.
+    parameter, `text` or `texts`. Without such a name, dpcore calls the function on a list and on a
+    text, and raises a ValueError if the function accepts both.
 
     In an audit, the function rewrites the same text many times. It must draw every rewrite
     independently.

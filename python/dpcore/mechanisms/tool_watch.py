@@ -49,7 +49,10 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class ToolWatch:
-    """The watcher of this Python process. It starts together with the first tool."""
+    """A process that ends the tools (commands) of this Python process, if this process is killed.
+
+    This watcher starts together with the first tool.
+    """
 
     def __init__(self) -> None:
         self._lock, self._pipe = threading.Lock(), -1

@@ -204,7 +204,7 @@ class Replace(_RecordRelation, word="Replace"):
         return len(differing_places(first, second))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if both datasets belong to the domain and differ in exactly one record."""
+        """Return True if both datasets are in the domain (a set) and differ in just one record."""
         inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
         if isinstance(domain, Texts):
             return inside and _count_words_apart(pair, self) == 1
@@ -250,8 +250,8 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if the longer dataset is the shorter one with one record added.
 
-        The shorter dataset must belong to the domain. The added record must be allowed there: the
-        domain must contain the longer dataset without one of its other records.
+        The shorter dataset must belong to the domain, a set of datasets. The domain must also
+        contain the longer dataset without one of its other records, as a check of the added record.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)

@@ -503,7 +503,7 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
         - "changed": number of entries in which x and x' differ;
         - with two dimensions or more, also "unit", "size", "size_prime" and "replaced", as below.
 
-        All other lists, tuples, arrays and texts have these keys:
+        All other lists, tuples, arrays, texts and bytes have these keys:
 
         - "unit": the unit into which the inputs are split, "record" (an item, or a row of an
           array), "word", "character" or "byte";

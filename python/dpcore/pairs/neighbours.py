@@ -70,19 +70,20 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     With `which="one"`, there are two pairs. The first input of each pair is (1, ..., 1). The first
     entry of the second input is smaller or larger by 1. The L1 distance is then 1.
 
-    With `which="all"`, six more pairs follow. The Linf distance is 1 for all pairs:
+    With `which="all"`, six more pairs (x, x') follow. The Linf distance is 1 for all pairs:
 
-    - The first entry increases by 1 and all other entries decrease by 1, or the reverse.
-    - The first half of the entries increases by 1, and the second half decreases by 1.
-    - All entries increase by 1, or all entries decrease by 1.
-    - The first half of the first input is 1 and its second half 0. In the second input, the first
-      half is 0 and the second half 1.
+    - x is (1, ..., 1). In x', the first entry is 2 and all other entries are 0.
+    - x is (1, ..., 1). In x', the first entry is 0 and all other entries are 2.
+    - x is (1, ..., 1). In x', the first half of the entries is 2 and the second half 0.
+    - x is (1, ..., 1), and x' is (2, ..., 2).
+    - x is (1, ..., 1), and x' is (0, ..., 0).
+    - In x, the first half of the entries is 1 and the second half 0. In x', it is the reverse.
 
-    Each pair is listed in one order, because an audit chooses itself which of the two probabilities
-    is the numerator. In low dimensions, some of these pairs are equal, and are listed once.
+    The list contains only one of the pairs (x, x') and (x', x), because an audit compares the two
+    inputs in both directions. In low dimensions, some pairs are equal, and are listed once.
 
-    Among pairs at the same L1 distance, an audit finds most on a pair that differs in one entry.
-    The example shows it for Laplace noise that is 10 % too small. The largest privacy loss is 1.11
+    Among pairs at the same L1 distance, an audit certifies most if only one entry differs. The
+    example shows it for Laplace noise that is 10 % too small. The largest privacy loss is 1.11
     on both pairs. The audit refutes the claim on the pair that differs in one entry. The audit
     certifies only 0.07 on the pair whose 128 entries all differ, at the same L1 distance.
 
@@ -171,7 +172,7 @@ class Neighbour(Protocol):
     """Neighbour relation: the set of pairs (x, x') to which a privacy claim applies."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the two inputs differ, belong to the domain, and are neighbours."""
+        """Return True if two inputs are different neighbours in the domain, a set of inputs."""
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield the pairs with which a search begins, the most promising pairs first.
@@ -214,7 +215,7 @@ class DomainAttributes:
 
 
 def domain_attribute(domain: Any, name: str) -> Any:
-    """Return an optional attribute of a domain or a relation, or its default value."""
+    """Return an optional attribute of a domain or of a neighbour relation, or None by default."""
     return attribute_of(DomainAttributes, domain, name)
 
 
@@ -370,7 +371,7 @@ class _NormBall(Record):
         return distance(pair, self.norm)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if two inputs differ, belong to the domain, and are neighbours.
+        """Return True if two inputs are different neighbours in the domain, a set of inputs.
 
         Two inputs are neighbours if their distance is at most `radius`.
         """

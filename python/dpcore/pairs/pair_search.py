@@ -223,9 +223,9 @@ def search(
 
     Pass the plan to `dpcore.audit` in place of a pair. The search has several rounds. In each
     round, it evaluates every pair with a pilot, a small set of outputs drawn on x and on x'. The
-    next round has half as many pairs, and twice as many draws per pair, until 8 pairs are left.
-    Half of its pairs are the best pairs of the round before. The other half are new pairs, similar
-    to the best pairs.
+    next round has half as many pairs, and twice as many draws per pair, until 8 pairs are left. In
+    each later round, half of the pairs are the best pairs of the round before. The other half are
+    new pairs that are similar to the best pairs.
 
     For vectors, the first round has the pairs of `dpcore.pairs.patterns`, pairs whose entries
     change in different directions, pairs with gaps between the entries, and random pairs.
