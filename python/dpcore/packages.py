@@ -75,7 +75,7 @@ def imported_module(name: str) -> Any:
 
 
 def imported_attribute(module: str, name: str) -> Any:
-    """Return an attribute of a module; None if the module is not imported or lacks the attribute.
+    """Return an attribute of an imported module, or None if the module or the attribute is missing.
 
     Example:
         >>> import numpy

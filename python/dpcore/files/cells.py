@@ -96,7 +96,10 @@ class Kind(NamedTuple):
     table: str = ""
 
     def widen(self, other: Kind) -> Kind:
-        """Return this type, or its base type if it is "digits" and the other type differs."""
+        """Return this type, or its base type if only one column has the type "digits".
+
+        The base type is also returned if the numbers of digits in the two columns differ.
+        """
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
         return Kind(self.base, _REASONS[self.base], base=self.base)
@@ -560,8 +563,8 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
             correspond to each other.
 
     Raises:
-        ValueError: if one table is a text table, and the other one has lists, objects or booleans
-            of JSON.
+        ValueError: if a table from CSV or lines is combined with lists, objects or booleans of
+            JSON.
     """
     again: list[dict[int, Kind]] = [
         {place: cells.kind for place, cells in table.cells.items() if cells.is_unread}

@@ -61,12 +61,13 @@ class Request(NamedTuple):
         kind: format of the file, a name from `formats.FORMATS`.
         column: columns that contain the outputs, by name, number, range ("3-50") or pattern ("o*"),
             or a list of these. None if the user did not choose columns.
-        label: column that states for each row if its output was drawn on x or on x'. None if there
-            is no such column.
+        label: column that states for each row if its output was drawn on x or on x'. None if the
+            table lacks such a column.
         exclude: columns to leave out, in the same form as `column`, or None.
         names: for the second of two tables, the column names of the first table, to which column
             numbers refer. Otherwise None.
-        groups: column that states the group of each row, or None.
+        groups: column that states the group of each row, such as a person. The rows of one group
+            may depend on each other. None means that all rows are independent.
         kinds: types of text columns that are already decided, by the numbers of the columns.
     """
 
@@ -110,7 +111,7 @@ class Table(NamedTuple):
         columns: arrays with one entry per row. A column that is not needed is an array of the same
             length, without the values.
         found: file from which the table was read, and how it was read.
-        whole: array of which the columns are parts, or None.
+        whole: array that holds all columns, or None.
         is_sparse: True if a row may lack a column, as JSON objects may.
         cells: types of the text columns that were read, by the numbers of the columns.
     """
@@ -157,9 +158,9 @@ def select_columns(
 
     Args:
         table: the table.
-        column: name or number of a column, a pattern of names such as "o*", a range of numbers such
-            as "3-50", a list of these, or "*" for the columns of `default`. None is allowed if the
-            table has only one column, or if its columns have no names.
+        column: name or number of a column, pattern of names ("o*"), range of numbers ("3-50"), or a
+            list of these. "*" means the columns of `default`. None is allowed if the table has only
+            one column, or if its columns have no names.
         default: numbers of the columns that "*" chooses. None means all columns.
 
     Returns:
@@ -516,7 +517,7 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
-    """Return the column names of a table, or the field names of an array; None for other values."""
+    """Return the column names of a table or the field names of an array, or None without names."""
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields
@@ -571,7 +572,7 @@ def convert_column(values: Any) -> Array:
 
 
 def add_zone(array: Array, zone: Any) -> Array:
-    """Store the original time zone with an array of times in UTC; None leaves it unchanged."""
+    """Store the original time zone with an array of times in UTC, unless the zone is None."""
     if zone is None:
         return array
     return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)}))

@@ -92,8 +92,8 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
 
     Args:
         frame: a table like a pandas DataFrame.
-        fields: names of the fields that other calls had. () means that other calls had a table of
-            numbers, and None that no other call is known.
+        fields: names of the fields in other calls. () means that other calls returned a table of
+            numbers. None means that other calls are unknown.
 
     Returns:
         An array of shape `(size, columns)` if all columns hold numbers of one kind and the index
@@ -129,8 +129,8 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
 
     Returns:
         The columns, in their order. A Series gives its values by their labels, or two lists
-        "values" and "index" if labels repeat. The mapping also holds the index if it is not 0, 1,
-        2, ..., the names of the index and of the columns, and the categories.
+        "values" and "index" if labels repeat. The mapping also holds the categories, the names of
+        index and columns, and an index other than 0, 1, 2, ...
 
     Example:
         >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))

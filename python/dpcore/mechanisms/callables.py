@@ -196,8 +196,8 @@ def explain_failures(
 ) -> Iterator[None]:
     """Return a context that adds a note to a mechanism's exception if only one input causes it.
 
-    After an exception, the mechanism is called on both inputs until a call fails again, and then
-    three more times on each input.
+    After an exception, the mechanism is called on x and on x' until a call fails again. It is then
+    called three more times on each input.
 
     Args:
         mechanism: the mechanism.
@@ -478,8 +478,8 @@ class Repeated(Shown):
     ) -> list[npt.NDArray[Any]]:
         """Call the function `size` times on each of two inputs, alternating between the inputs.
 
-        If the function keeps a state between calls, a slow change of this state then affects both
-        inputs equally.
+        If the function keeps a state between calls, a slow change of this state then affects the
+        two inputs equally.
 
         Args:
             inputs: the two inputs.
@@ -570,7 +570,7 @@ def repeat(
     The shape of an output and the names in it are part of the output. Therefore a difference in
     shapes or names may also refute a claim.
 
-    A function that draws from a generator of its own (such as a secure generator, or OpenDP) can be
+    A function with its own source of randomness (such as a secure generator, or OpenDP) can be
     audited unchanged. The certified bound holds, because the draws are independent. But a seed does
     not repeat such an audit, and the attribute `reproducible` of the mechanism is False.
 
@@ -597,9 +597,9 @@ def repeat(
     Raises:
         TypeError: if `fn` is not callable, if `catch` holds an object other than classes of
             exceptions, or if `name` is not a string.
-        ValueError: if `fn` can be called neither as `fn(x)` nor as `fn(x, rng)`, or if `seeded` is
-            unknown, contradicts the signature of `fn` or `thread_safe`, or is None although the
-            signature of `fn` cannot be read.
+        ValueError: if `fn` can be called neither as `fn(x)` nor as `fn(x, rng)`. Also if `seeded`
+            is unknown, or contradicts the signature of `fn` or `thread_safe`. Also if `seeded` is
+            None, but the signature of `fn` cannot be read.
 
     Example:
         >>> import numpy as np

@@ -118,9 +118,9 @@ class Tool(Shown):
 
         Raises:
             TypeError: if JSON cannot hold `x`.
-            ValueError: if a process writes another number of lines than `size` (with `catch`, than
-                1), bytes that are not UTF-8, or a line of more than 16 MiB. Also if `x` contains a
-                NUL character or a number that is not finite.
+            ValueError: if a process does not write one line per answer, or writes bytes that are
+                not UTF-8, or a line of more than 16 MiB. Also if `x` contains a NUL character or a
+                number that is not finite.
             RuntimeError: if a process does not start, or ends with a status that is neither 0 nor
                 in `catch`.
             TimeoutError: if a process writes no output for longer than `timeout` seconds.

@@ -43,7 +43,7 @@ def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
-    """Additive Gaussian noise: ``x + s``, where s is normal with mean 0 and deviation sigma.
+    """Additive Gaussian noise: ``x + s``, where s is drawn from N(0, sigma^2).
 
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.

@@ -72,9 +72,9 @@ class Law(Shown):
             one. Small probabilities have a small relative error.
         support: function `(noise)` that returns the smallest and the largest possible noise, in
             real numbers.
-        cost: function `(noise, distance, entries)` that returns the privacy (`Cost`) of all pairs
-            of inputs that have at most this distance (above 0) and differ in at most this number of
-            entries (at least 1).
+        cost: function `(noise, distance, entries)` that returns a `Cost`, the privacy of all pairs
+            of inputs with at most this distance that differ in at most this number of entries. The
+            distance must be above 0, and the number of entries at least 1.
         norm: norm of the distance in `cost`, "l1" or "l2".
         blind: True if the output is only the noise, and does not depend on the input.
         traced: name that a traced function uses for this distribution, "laplace", "normal" or

@@ -50,10 +50,14 @@ class Staircase(Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s. With width w and ``b = exp(-decay)``, the density is ``a b^k``
-    for ``abs(s)/w`` in [k, k + gamma), and ``a b^(k+1)`` for ``abs(s)/w`` in [k + gamma, k + 1),
-    for k = 0, 1, 2, ... The constant is ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. To
-    calibrate the noise, set the width to the sensitivity, and the decay to epsilon.
+    Every entry of x has its own s. Let w be the width, ``b = exp(-decay)`` and
+    ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. For k = 0, 1, 2, ..., the density of s has
+    these values:
+
+    - ``a b^k`` for ``abs(s)/w`` in [k, k + gamma);
+    - ``a b^(k+1)`` for ``abs(s)/w`` in [k + gamma, k + 1).
+
+    To calibrate the noise, set the width to the sensitivity, and the decay to epsilon.
 
     For one entry and two inputs at distance d, the privacy loss is exactly ``decay ceil(d / w)``.
     The loss is therefore at least `decay`, also between two inputs that are nearly equal. For n

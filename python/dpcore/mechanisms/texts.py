@@ -47,8 +47,9 @@ class BatchCheck(Record, word="BatchCheck"):
     """Result of a check that an encoder gives a text the same vector in any batch.
 
     Args:
-        distance: largest distance between two vectors of one text, encoded alone and in a batch
-            with other texts. It is divided by the norm of the vector. NaN if it was not measured.
+        distance: largest distance between the vector of a text that is encoded without other texts,
+            and the vector of the same text in a batch. The distance is divided by the norm of the
+            vector. NaN if it was not measured.
         rounding: largest distance that rounding may cause.
         texts: number of texts in the check.
         reason: reason why the distance was not measured. Empty if it was measured.
@@ -76,8 +77,8 @@ class TextFunction:
     conditions:
 
     - For each of two texts, it returns one vector, and the two vectors have the same width.
-    - For a list of texts, it raises an error, or its result has the same shape for a list of one
-      text and a list of two texts.
+    - It raises an error for a list of texts, or its results for a list of one text and for a list
+      of two texts have the same shape.
 
     Args:
         function: function of a list of texts, function of one text, or feature-extraction pipeline
@@ -223,9 +224,9 @@ def compare_batches(
 ) -> BatchCheck:  # fmt: skip
     """Check that the vector of a text does not depend on the other texts in the batch.
 
-    The encoder gets each text alone, in two batches with different other texts, and in a batch in
-    reverse order. Noise that is added to an encoding protects one text. If other texts in the batch
-    change the vector, the output also reveals information about these texts.
+    The encoder gets each text without other texts, in two batches with different other texts, and
+    in a batch in reverse order. Noise that is added to an encoding protects one text. If other
+    texts in the batch change the vector, the output also reveals information about these texts.
 
     Args:
         encode: encoder, a deterministic function of a list of texts. It returns vectors in float64,
@@ -444,11 +445,11 @@ def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
 class Rewriter(Shown):
     """Make a mechanism from a function that rewrites texts.
 
-    The function takes a list of texts and returns a list of strings, or it takes one text and
-    returns one string. dpcore determines this from `takes`. Without `takes`, it uses the annotation
-    of the first parameter, `str` or a list. Without an annotation, it uses the name of the
-    parameter, `text` or `texts`. Without such a name, dpcore calls the function on a list and on a
-    text, and raises a ValueError if the function accepts both.
+    The function has one of two forms. It takes a list of texts and returns a list of strings, or it
+    takes one text and returns one string. `takes` states the form. Without `takes`, dpcore uses the
+    annotation of the first parameter, `str` or a list. Without an annotation, dpcore uses the name
+    of the parameter, `text` or `texts`. Without such a name, dpcore calls the function on a list
+    and on a text. If the function accepts the list and the text, dpcore raises a ValueError.
 
     In an audit, the function rewrites the same text many times. It must draw every rewrite
     independently.
@@ -535,7 +536,7 @@ class Rewriter(Shown):
         Raises:
             TypeError: if a rewrite is not a string.
             ValueError: if the function does not return one rewrite for each text, or if it accepts
-                both one text and a list.
+                a list of texts and also one text.
         """
         texts = list(texts)
         if self.takes is None and texts:

@@ -204,7 +204,10 @@ class Replace(_RecordRelation, word="Replace"):
         return len(differing_places(first, second))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if both datasets are in the domain (a set) and differ in just one record."""
+        """Return True if two datasets of the domain (a set) differ in exactly one record.
+
+        The result is False if a dataset does not belong to the domain.
+        """
         inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
         if isinstance(domain, Texts):
             return inside and _count_words_apart(pair, self) == 1
@@ -213,9 +216,9 @@ class Replace(_RecordRelation, word="Replace"):
 
 @suggest_arguments
 class AddRemove(_RecordRelation, word="AddRemove"):
-    """Neighbour relation: one of two datasets has one record more than the other, at any place.
+    """Neighbour relation: the second dataset is the first with one record added, or the reverse.
 
-    All other records are the same, and in the same order.
+    The record may be at any place. All other records are the same, and in the same order.
 
     Args:
         values: records that a search may add to a dataset. None means that the search takes records
@@ -238,7 +241,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     replaced = 0
 
     def apart(self, pair: Pair) -> float:
-        """Count the records to add or remove to turn one dataset into the other.
+        """Count the records to add or remove to turn the first dataset into the second.
 
         The result is inf if more than 200 records are necessary.
 
@@ -266,7 +269,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
 
 def _count_words_apart(pair: Pair, relation: Replace | AddRemove) -> float:
-    """Count the words that must be replaced, or added and removed, to turn one text into the other.
+    """Count the words to replace (or to add and remove) to turn the first text into the second.
 
     The result is inf if the relation is `Replace` and the texts have different numbers of words.
     """

@@ -168,8 +168,8 @@ def list_to_array(value: Any) -> Any:
         value: any object.
 
     Returns:
-        The array. If `value` is not a list or tuple of real numbers, or if none of these dtypes
-        holds its numbers exactly, the function returns `value` unchanged.
+        The array. If `value` is not a list or tuple of real numbers, or if its numbers would be
+        rounded, the function returns `value` unchanged.
 
     Example:
         >>> list_to_array([1, 2]).dtype, list_to_array((1, 0.5)), list_to_array([2**70])
@@ -269,7 +269,7 @@ def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floa
 
 
 def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
-    """Return an input, broadcast to the shape of an output and flattened; None if impossible."""
+    """Return an input that is broadcast to `shape` and flattened, or None if this is impossible."""
     try:
         array = np.asarray(x)
         if array.dtype.kind not in "buif" or not np.isfinite(array).all():
@@ -391,7 +391,7 @@ def format_changes(pair: Pair) -> str:
 
 
 def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """Count the records to add or remove to turn one dataset into the other.
+    """Count the records to add or remove to turn the first dataset into the second.
 
     The order of the records matters.
 

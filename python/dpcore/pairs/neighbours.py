@@ -207,8 +207,8 @@ class DomainAttributes:
         apart: function `(pair)` that returns the distance of two inputs. Two inputs are neighbours
             if the distance is at most the attribute `most`.
         values: list or tuple of the possible values of a record.
-        describe_change: function `(pair)` that returns a text about the difference of two inputs:
-            the kind of the change, ":" and details, such as "number: '12' for '7'".
+        describe_change: function `(pair)` that describes the difference of two inputs as a kind,
+            ":" and details, such as "number: '12' for '7'".
     """
 
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
@@ -240,7 +240,7 @@ def neighbour_of(value: Any) -> Neighbour:
     The value is a relation, the name of a norm (with radius 1), or a tuple (norm, radius).
 
     Raises:
-        TypeError: if the value has none of these three forms, or is a class.
+        TypeError: if the value has another form, or is a class.
 
     Example:
         >>> neighbour_of("l1"), neighbour_of(("l2", 3.0))
@@ -599,7 +599,7 @@ def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt
 
 
 class _AnyInput:
-    """Set of all inputs, for neighbour relations that have `holds` but no distance `apart`."""
+    """Set of all inputs, for neighbour relations with a method `holds` but no method `apart`."""
 
     dim = 1
 
@@ -628,7 +628,8 @@ def format_neighbour(neighbour: Any) -> str:
 def refuse_farther(pair: Pair, neighbour: Any) -> None:
     """Raise an error if two inputs are not neighbours.
 
-    Equal inputs raise an error only if the relation has no distance `apart` and refuses them.
+    Two equal inputs raise an error only if the relation has no method `apart`, and its method
+    `holds` returns False for them.
 
     Args:
         pair: the two inputs.

@@ -227,11 +227,15 @@ def search(
     each later round, half of the pairs are the best pairs of the round before. The other half are
     new pairs that are similar to the best pairs.
 
-    For vectors, the first round has the pairs of `dpcore.pairs.patterns`, pairs whose entries
-    change in different directions, pairs with gaps between the entries, and random pairs.
+    For vectors, the first round has these pairs:
 
-    The search does not reduce the confidence of the audit, because the audit counts only outputs
-    that are drawn after the search, on the best pair.
+    - the pairs of `dpcore.pairs.patterns`;
+    - pairs whose entries change in different directions;
+    - pairs in which one entry, or half of the entries, is far from the other entries;
+    - random pairs.
+
+    The search does not reduce the confidence of the audit. After the search, the audit draws new
+    outputs on the best pair, and counts only these.
 
     Args:
         domain: set of inputs in which to search, such as `Box(low, high, dim)` or `Texts(corpus)`.
