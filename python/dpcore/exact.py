@@ -1,12 +1,12 @@
-"""Exact probabilities of the majority vote for native mechanisms, and reasons of infinite losses.
+"""Exact majority-vote probabilities of native mechanisms, and reasons for infinite privacy losses.
 
 The majority vote guesses from one output if the input was x or x'. Entry i of the output votes for
 x' if it is nearer to x'_i than to x_i, and otherwise for x. A native mechanism is one whose outputs
 the compiled core of dpcore draws, such as `dpcore.Laplace`.
 
 An audit prints these values in addition to the bound that it certifies. The values are computed in
-real numbers, from the distribution that the mechanism is meant to have. They say nothing about
-errors in the code of the mechanism.
+real numbers, from the distribution that the mechanism is meant to have. Therefore the values do not
+show errors in the code of the mechanism.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def __dir__() -> list[str]:
 
 
 _MAX_UNEQUAL_ENTRIES = 4096
-"""Limit for entries with unequal laws, which cost quadratic time: 0.3 s for this number."""
+"""Largest number of voting entries with unequal probabilities. The computation needs a time that is
+quadratic in this number, 0.3 s for 4096 entries."""
 
 _MAX_EXACT_BINOMIAL = 4096
-"""Largest n with an exact binomial coefficient; Stirling's series is used above it."""
+"""Largest n for which binomial coefficients are exact. Above it, Stirling's series is used."""
 
 _CLIP_ROUNDING: Final = 1e-12
-"""Share of a clip's radius by which rounding may move one of the clipped inputs."""
+"""Distance by which rounding may move a clipped input, divided by the radius of the clipping."""
 
 
 @suggest_arguments

@@ -1,6 +1,6 @@
 """Mechanisms in any programming language: a command that writes one answer per line.
 
-The command runs once for each block of answers.
+The command runs once for each block of answers, the answers that an audit needs in one call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .spellings import Lines, parse_line, parse_lines
 from .tool_watch import TOOL_WATCH
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
-"""Environment variable in which a process finds the seed of its block."""
+"""Environment variable that contains the seed for a process."""
 
 _SEED_LIMIT: Final = 2**31
 """Seeds are below this number, because awk maps all larger seeds to one, and R refuses them.

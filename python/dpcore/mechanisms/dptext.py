@@ -13,7 +13,7 @@ from . import native
 from .exponential import log_tails
 
 Undefined = Literal["zero", "resample", "keep"]
-"""Options for a draw at which the formula is undefined."""
+"""Options for the treatment of draws for which the formula is undefined."""
 
 
 def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:

@@ -12,7 +12,7 @@ from ..suggestions import suggest_arguments
 from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]
-"""The formulas that turn a uniform draw into Laplace noise."""
+"""Names of the formulas that turn a uniform number into Laplace noise."""
 
 
 def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:

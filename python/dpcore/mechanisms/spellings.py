@@ -2,10 +2,11 @@
 
 A reader of the lines can distinguish `1.5` and `1.50`, although these numbers are equal. Therefore
 the way of writing (the spelling) is part of an output. A spelling is usual if Python or JavaScript
-writes the value in this way. An unusual spelling is stored with the value, as a text, `form`.
+writes the value in this way. For an unusual spelling, the value has an attribute `form`, a text
+that describes the spelling.
 
-A form depends only on its own line. If it depended on other lines of a block of outputs, the
-outputs would not be independent.
+The form depends only on the line of the value. If the form depended on other lines, the outputs
+would not be independent.
 """
 
 from __future__ import annotations

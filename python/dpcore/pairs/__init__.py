@@ -1,4 +1,4 @@
-"""Pairs of inputs: ready-made pairs, neighbour relations, and a search for the pair that leaks."""
+"""Pairs of inputs: ready-made pairs, neighbour relations, and a search for the pair to audit."""
 
 from .datasets import AddRemove, Records, Replace
 from .differences import NORMS as NORMS

@@ -1,4 +1,4 @@
-"""Neighbouring datasets, which differ in one replaced or one added record."""
+"""Neighbouring datasets: one record is replaced, or one record is added."""
 
 from __future__ import annotations
 

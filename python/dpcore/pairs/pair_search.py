@@ -31,7 +31,7 @@ _TRIES_PER_PAIR = 20
 
 
 _MIN_ROUNDS_BUDGET = 1000
-"""Pilot draws per side above which a search in texts has several rounds."""
+"""Number of draws on x, and as many on x', from which on a search in texts has several rounds."""
 
 
 @suggest_arguments
