@@ -306,7 +306,8 @@ def rows_of(
         name: name of the answer in messages.
         answer: an array, or a sequence of outputs of any type.
         requirement: requirement that messages state.
-        shape: shape that an output had in other answers, or None. Rows of objects get it, too.
+        shape: shape that an output had in other answers, or None. If the result is an array of
+            objects, its rows get this shape.
         keeps_forms: True to store rows of several types as objects.
 
     Returns:

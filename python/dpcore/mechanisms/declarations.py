@@ -192,9 +192,9 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
 class StatedLogRatio(Record, word="StatedLogRatio"):
     """Function that returns the log-likelihood ratio of outputs, as the mechanism computes it.
 
-    The ratio is ln P(output|x) - ln P(output|x'). An attack uses it as a score: the event is that
-    the ratio is above a threshold. The audit counts outputs in this event like in any other event.
-    Therefore the certified bound holds even if the ratio is wrong.
+    The ratio is ln P(output|x) - ln P(output|x'). An attack compares the ratio with a threshold,
+    and the audit counts the outputs above it, on x and on x'. The certified bound depends only on
+    these counts. Therefore the bound holds even if the ratio is wrong.
 
     Args:
         mechanism: object with a method `log_ratio(outputs, pair)`.

@@ -50,7 +50,7 @@ class DPTextNoise(native.Primitive):
 
     The formula is wrong: for Laplace noise, u must be uniform on [-1/2, 1/2). As published, the
     noise is never negative, and its logarithm is undefined (NaN) for u above 1/2. Implementations
-    treat this NaN in different ways, between which `nan` chooses.
+    treat this NaN in different ways. The argument `nan` chooses one of these ways.
 
     Args:
         scale: scale b of the noise, in the units of x.

@@ -74,8 +74,8 @@ class Staircase(Primitive):
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if `width` is not in (0, 1e290], `decay` not in [1e-6, 700] or `gamma` not in
-            [0, 1].
+        ValueError: if `width` is not in (0, 1e290], if `decay` is not in [1e-6, 700], or if `gamma`
+            is not in [0, 1].
 
     Source:
         Geng and Viswanath (2014), The optimal mechanism in differential privacy, for the

@@ -28,8 +28,8 @@ class Records(Record, word="Records"):
         dim: number of records of a dataset, at least 1.
 
     Raises:
-        TypeError: if `values` is not a list or tuple, or `dim` not an integer.
-        ValueError: if `values` is empty or `dim` below 1.
+        TypeError: if `values` is not a list or tuple, or if `dim` is not an integer.
+        ValueError: if `values` is empty, or if `dim` is below 1.
 
     Example:
         >>> domain = Records(("yes", "no"), 3)
@@ -170,7 +170,7 @@ class Replace(_RecordRelation, word="Replace"):
 
     Args:
         values: records with which a search may replace another record. None means that the search
-            takes records from random datasets of its domain.
+            takes records from random datasets.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
@@ -222,7 +222,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
     Args:
         values: records that a search may add to a dataset. None means that the search takes records
-            from random datasets of its domain.
+            from random datasets.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
@@ -253,8 +253,9 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if the longer dataset is the shorter one with one record added.
 
-        The shorter dataset must belong to the domain, a set of datasets. The domain must also
-        contain the longer dataset without one of its other records, as a check of the added record.
+        The shorter dataset must belong to the domain, a set of datasets. The added record must be
+        possible in this domain: the domain must also contain the longer dataset without one of its
+        other records.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)

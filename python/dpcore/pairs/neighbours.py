@@ -97,8 +97,8 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
         Pairs of float64 vectors, 2 for "one", and at most 8 for "all".
 
     Raises:
-        TypeError: if `dim` is not an integer or `which` not a string.
-        ValueError: if `dim` is below 1 or `which` is not one of the two names.
+        TypeError: if `dim` is not an integer, or if `which` is not a string.
+        ValueError: if `dim` is below 1, or if `which` is not one of the two names.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), the categories of their input selector. Bichsel,
@@ -451,7 +451,7 @@ class _NormBall(Record):
     def _pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
         """Return the pair of base and base + change, clipped to the domain.
 
-        First, the change is multiplied by a number, so that its norm is the radius.
+        First, the change is multiplied by a number, so that the norm of the change is `radius`.
         """
         apart = distance(Pair(np.zeros(change.size), change), self.norm)
         change = change * (self.radius / apart) if apart > 0.0 else change

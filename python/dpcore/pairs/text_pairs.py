@@ -38,8 +38,8 @@ class Texts(Shown):
     - "number": a word with a digit is replaced by another word with a digit.
     - "name": a name is replaced by another name. A name is a word that begins with a capital letter
       inside a sentence, and never occurs in lower case in the corpus.
-    - "negation": a word is replaced by a negation, or a negation by another word. If the texts may
-      differ in length, a negation may also be inserted or removed.
+    - "negation": a word is replaced by a negation, or a negation is replaced by another word. If
+      neighbours may differ in length, a negation may also be inserted or removed.
     - "rare word": a rare word is replaced by another rare word. The rare words are those with the
       smallest frequency in the corpus.
     - "capital letters": the case of the letters of a word is changed.
