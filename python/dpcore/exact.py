@@ -153,8 +153,8 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The privacy loss. It is None if the mechanism is not native, if dpcore does not know the
-        distribution of its noise, or if more than 4096 entries vote with different probabilities.
+        The privacy loss. The result is None if the mechanism is not native, if dpcore does not know
+        the distribution of the noise, or if more than 4096 entries vote with unequal probabilities.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.

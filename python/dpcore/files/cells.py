@@ -252,7 +252,7 @@ class _ColumnBuilder:
         Args:
             kinds: names of the types that are already decided, by the numbers of the columns.
             name: name of the file in messages.
-            dtypes: those of these types that the user chose.
+            dtypes: the types among `kinds` that the user chose.
         """
         finished = {}
         for number, place in enumerate(self.places):
@@ -421,7 +421,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         settings: settings, such as the separator.
 
     Raises:
-        ValueError: if the file is not such a table. The message names the line and the cell.
+        ValueError: if the file cannot be read as a table. The message names the line and the cell.
         MemoryError: if the free memory cannot hold the columns.
     """
     are_lines = request.kind == "lines"
@@ -490,7 +490,7 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
         kind: "csv" or "tsv".
 
     Raises:
-        ValueError: if the file is not such a table. The message names the line and the cell.
+        ValueError: if the file cannot be read as a table. The message names the line and the cell.
     """
     read = file.open_utf8(None)
     data = read(_HEAD_BYTES)

@@ -544,8 +544,8 @@ def convert_column(values: Any) -> Array:
 
     Returns:
         An array of shape `(size,)`. It holds objects if values have several types, or are missing
-        (None). A NaN of numpy's floats is a value. Missing times are NaT. Times with a time zone
-        are converted to UTC.
+        (None). A NaN in a column of numpy floats remains NaN. Missing times are NaT. Times with a
+        time zone are converted to UTC.
     """
     is_arrow = has_all(values, "to_pylist")
     to_list = values.to_pylist if is_arrow else values.to_list

@@ -409,9 +409,9 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
 
 
 def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
-    """Return from a signature if a rewriting function takes one "text" or a list of "texts".
+    """Return "text" if a function rewrites one text, and "texts" if it rewrites a list of texts.
 
-    The result is None if the signature does not show it.
+    The result is None if the signature of the function does not show this.
 
     Raises:
         TypeError: if the function has arguments other than the texts and `rng`.
