@@ -1,8 +1,12 @@
-"""Exact probabilities of the majority vote for native mechanisms, and infinite losses.
+"""Exact majority-vote probabilities of native mechanisms, and reasons for infinite privacy losses.
 
-An audit prints these values in addition to its own result, never in place of it. They are computed
-in real numbers from the distribution that the code is meant to have, and do not describe the code
-itself.
+The majority vote guesses from one output if the input was x or x'. Entry i of the output votes for
+x' if it is nearer to x'_i than to x_i, and otherwise for x. A native mechanism is one whose outputs
+the compiled core of dpcore draws, such as `dpcore.Laplace`.
+
+An audit prints these values in addition to the bound that it certifies. The values are computed in
+real numbers, from the distribution that the mechanism is meant to have. Therefore the values do not
+show errors in the code of the mechanism.
 """
 
 from __future__ import annotations
@@ -27,24 +31,28 @@ __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
 
 def __dir__() -> list[str]:
-    """List the public names of the module; imported names are not shown."""
+    """List the public names of the module, without the names that it imports."""
     return [*__all__]
 
 
 _MAX_UNEQUAL_ENTRIES = 4096
-"""Limit for entries with unequal laws, which cost quadratic time: 0.3 s for this number."""
+"""Largest number of voting entries with unequal probabilities. The computation needs a time that is
+quadratic in this number, 0.3 s for 4096 entries."""
 
 _MAX_EXACT_BINOMIAL = 4096
-"""Largest n with an exact binomial coefficient; Stirling's series is used above it."""
+"""Largest n for which binomial coefficients are exact. Above it, Stirling's series is used."""
 
 _CLIP_ROUNDING: Final = 1e-12
-"""Share of a clip's radius by which rounding may move one of the clipped inputs."""
+"""Distance by which rounding may move a clipped input, divided by the radius of the clipping."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
-    """Law of the majority vote on both sides of a pair, as natural logarithms.
+    """Probabilities of the result of the majority vote, on x and on x', as natural logarithms.
+
+    In the majority vote, entry i of an output votes for x' if it is nearer to x'_i than to x_i, and
+    otherwise for x. The result of the vote is x or x'.
 
     Args:
         log_p: ln P(vote is x' | x).
@@ -61,24 +69,31 @@ class VoteLaw(Shown):
 
 @suggest_arguments
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
-    """Compute the exact law of the majority vote.
+    """Compute the exact probabilities of the result of the majority vote, on x and on x'.
 
-    Each voting entry votes for x' independently with a probability p_i in closed form. The vote is
-    x' if strictly more than half of the entries vote for x'. This is a binomial tail if all p_i are
-    equal, and a Poisson-binomial tail otherwise. All sums are computed in logarithms: ln P keeps a
-    relative accuracy of about 1e-12 even if P itself underflows.
+    Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x' if it
+    is nearer to x'_i than to x_i, and otherwise for x. The result of the vote is x' if more than
+    half of the voting entries vote for x'.
+
+    The entries vote independently. Entry i votes for x' with a probability p_i that has a closed
+    form. The probability of the result x' is a binomial tail if all p_i are equal, and a
+    Poisson-binomial tail otherwise. All sums are computed in logarithms. Therefore ln P has a
+    relative error of about 1e-12, even if P itself underflows.
 
     Args:
-        mechanism: a native mechanism.
-        pair: two vectors of finite numbers of equal shape.
+        mechanism: a native mechanism, whose outputs the compiled core of dpcore draws, such as
+            `dpcore.Laplace`.
+        pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The law. None if the mechanism is not native (drawn by the compiled core of dpcore), the law
-        of its noise is not known, or more than 4096 voting entries have different laws.
+        The logarithms of the probabilities. The result is None if the mechanism is not native, if
+        dpcore does not know the distribution of its noise, or if more than 4096 entries vote and
+        their p_i differ.
 
     Raises:
-        TypeError: if the pair does not hold real numbers.
-        ValueError: if the pair is not of that form, or its inputs are equal in every entry.
+        TypeError: if x or x' does not hold real numbers.
+        ValueError: if x and x' are not vectors of finite numbers of equal shape, or if x and x' are
+            equal in every entry.
 
     Source:
         Habernal (2022), section 4, for the vote; Hong (2013), On computing the distribution
@@ -104,14 +119,14 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
 
 @suggest_arguments
 def loss(law: VoteLaw) -> float:
-    """Compute the privacy loss of the vote: ``max over votes Y of abs(ln P(Y|x) - ln P(Y|x'))``.
+    """Compute the privacy loss of the vote: ``max over results Y of abs(ln P(Y|x) - ln P(Y|x'))``.
 
     Args:
-        law: the law of the vote on both sides.
+        law: the probabilities of the result of the vote, on x and on x'.
 
     Returns:
-        The loss. It is inf if a vote is possible on one side only. A vote that is possible on
-        neither side is skipped.
+        The privacy loss. The loss is inf if a result has probability 0 on exactly one of x and x'.
+        A result with probability 0 on x and on x' is skipped.
 
     Source:
         Habernal (2022), equation 12, with a uniform prior.
@@ -126,18 +141,25 @@ def loss(law: VoteLaw) -> float:
 
 @suggest_arguments
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
-    """Compute the exact loss of the majority vote of the coordinates on a pair.
+    """Compute the exact privacy loss of the majority vote between two inputs x and x'.
+
+    Entry i of an output votes for x' if it is nearer to x'_i than to x_i, and otherwise for x. The
+    result of the vote is the input with more votes. The loss is the largest
+    ``abs(ln P(result|x) - ln P(result|x'))`` of the two results.
 
     Args:
-        mechanism: a native mechanism.
-        pair: two vectors of finite numbers of equal shape.
+        mechanism: a native mechanism, whose outputs the compiled core of dpcore draws, such as
+            `dpcore.Laplace`.
+        pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The loss, or None if `vote_log_probabilities` returns None.
+        The privacy loss. The result is None if the mechanism is not native, if dpcore does not know
+        the distribution of the noise, or if more than 4096 entries vote with unequal probabilities.
 
     Raises:
-        TypeError: if the pair does not hold real numbers.
-        ValueError: if the pair is not of that form, or its inputs are equal in every entry.
+        TypeError: if x or x' does not hold real numbers.
+        ValueError: if x and x' are not vectors of finite numbers of equal shape, or if x and x' are
+            equal in every entry.
 
     Source:
         Habernal (2022), equation 12.
@@ -154,22 +176,27 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 
 @suggest_arguments
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
-    """Explain, from the closed form, why a native mechanism has an infinite loss on a pair.
+    """Explain why the privacy loss of a native mechanism is infinite between two inputs x and x'.
 
-    The explanation assumes real numbers. Noise that is never negative keeps the output at or above
-    the input: ``P(output < max(x_i, x'_i)) = 0`` for only one of the two inputs. Bounded noise
-    moves with the input. Without noise, the output is the input.
+    The compiled core of dpcore draws the outputs of a native mechanism, such as `dpcore.Laplace`.
+    The explanation assumes arithmetic in real numbers. Three kinds of noise give an infinite loss:
+
+    - Noise that is never negative. An output entry is then at or above the input entry. Values
+      between x_i and x'_i therefore have probability 0 for the larger of the two inputs only.
+    - Bounded noise. The range of an output entry then depends on the input entry.
+    - No noise. The output is then equal to the input.
 
     Args:
         mechanism: any mechanism.
-        pair: two vectors of finite numbers of equal shape.
+        pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        One sentence. None if the loss is finite or the mechanism is not native.
+        A short explanation. None if the loss is finite, or if the mechanism is not native.
 
     Raises:
-        TypeError: if `pair` is not a `Pair` or, for a native mechanism, not of real numbers.
-        ValueError: for a native mechanism, if the inputs are not vectors of one shape.
+        TypeError: if `pair` is not a `Pair`. For a native mechanism, also if x or x' does not hold
+            real numbers.
+        ValueError: for a native mechanism, if x and x' are not vectors of equal shape.
 
     Source:
         Habernal (2022), theorem 3.2.
@@ -212,7 +239,10 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
 def _explain_one_end(
     beyond: str, end: float, factor: float, x: Logs, x_prime: Logs, entry: int
 ) -> str:
-    """Explain why the loss is infinite for noise that is never `beyond` (below, above) its end."""
+    """Explain why noise that has a smallest or a largest value gives an infinite privacy loss.
+
+    `beyond` is "below" if the noise is never below `end`, and "above" if it is never above `end`.
+    """
     inner = max if beyond == "below" else min
     edge = inner(float(x[entry]), float(x_prime[entry]))
     if end == 0.0:
@@ -261,8 +291,8 @@ def _clip_log(x: Logs, clip: ClipStep | None) -> Logs:
 def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float]:
     """Compute the logarithms of P(K > n/2) and P(K <= n/2) for K ~ Binomial(n, p).
 
-    Only one tail is summed: the tail whose terms decrease from the middle, which is the upper tail
-    if p <= 1/2. The terms are relative to the first term, and its logarithm is known exactly.
+    The function sums the upper tail if p <= 1/2, and the lower tail otherwise. The terms of this
+    tail decrease from the middle. Each term is divided by the first term, whose logarithm is exact.
     """
     if log_p == -math.inf or log_q == -math.inf:
         return (log_p, 0.0) if log_p == -math.inf else (0.0, log_q)
@@ -298,7 +328,10 @@ def _stirling_correction(x: int) -> float:
 
 
 def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
-    """Compute the same logarithms for a sum of independent votes with unequal probabilities."""
+    """Compute the logarithms of P(K > n/2) and P(K <= n/2) for the number K of votes for x'.
+
+    The n entries vote independently. Entry i votes for x' with probability exp(log_p[i]).
+    """
     n = log_p.size
     masses = np.full(n + 1, -np.inf)
     masses[0] = 0.0

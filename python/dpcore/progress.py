@@ -1,4 +1,4 @@
-"""Progress bar for long work, shown only on a terminal or in a notebook."""
+"""Progress bar for work that takes long, shown only in a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .packages import imported_module
 from .visible import make_visible
 
 LONG_SECONDS: Final = 30.0
-"""Duration of slow work above which a forecast is printed."""
+"""Expected duration in seconds above which dpcore prints this duration before the work."""
 
 WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
-"""Function that words lines: the command line writes arguments as its options."""
+"""Function that changes printed lines. The command line replaces arguments by its options."""
 
 _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
@@ -33,22 +33,20 @@ _shown_bar: Progress | None = None
 
 
 class Progress:
-    """Progress bar of the current work; it never shows results so far.
+    """Progress bar of the current work.
 
-    Counts are hidden on purpose. If the user stops an audit because of its counts, the number of
-    trials is no longer fixed in advance.
+    The bar does not show the counts of an audit. A user who sees them could end the audit because
+    of them. The number of trials would then depend on the counts, and the bound would be invalid.
 
     Args:
-        label: the current work.
-        total: amount of work, or None if it is not known.
-        show: True or False. None shows a bar only on a terminal or in a notebook, and only for long
-            work.
-        alive: True if a separate thread moves the bar between two steps. Must be False if processes
-            are forked.
-        clock: function that returns seconds, for the delay before a bar appears and the times that
-            it shows. Defaults to the monotonic clock.
-        by_call: True if the work is counted in outputs, which `count_with_progress` reports one by
-            one.
+        label: description of the current work.
+        total: amount of work, in any unit. None if it is unknown.
+        show: True to show the bar, False to hide it. None shows it in a terminal or a notebook, if
+            the work takes longer than one second.
+        alive: True if a separate thread redraws the bar. Must be False if the process is forked.
+        clock: function that returns a time in seconds. Defaults to `time.monotonic`.
+        by_call: True if the unit of work is one output, so that `count_with_progress` moves the
+            bar.
     """
 
     def __init__(
@@ -99,25 +97,28 @@ class Progress:
                 self._display.close()
 
     def advance(self, done: float) -> None:
-        """Add an amount of finished work."""
+        """Add an amount of work that is done, in the unit of `total`."""
         self._within = max(0, self._within - int(done))
         self._state = self._state.further(done, self._clock())
         if self._state.last - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
     def beats(self, size: int) -> Iterator[int]:
-        """Count to `size` and move the bar by one each time; `advance` later adds the same work."""
+        """Yield the numbers below `size`, and move the bar by one after each of them.
+
+        A later call of `advance` must add the same work, because these moves are provisional.
+        """
         for number in range(size):
             yield number
             # Threads may lose some of these steps: they move only the bar, and never enter a count.
             self._within += 1
 
     def begin(self, label: str, total: float | None = None) -> None:
-        """Start other work, with a new bar.
+        """Start a new bar, for other work.
 
         Args:
-            label: the new work.
-            total: amount of work, or None if it is not known.
+            label: description of the new work.
+            total: amount of work, in any unit. None if it is unknown.
         """
         self._within, now = 0, self._clock()
         self._state = _State(make_visible(label), total, 0.0, now, now)
@@ -125,17 +126,17 @@ class Progress:
             self._draw()
 
     def stand_still(self) -> None:
-        """Show the current work at once, and end the thread that moves the bar."""
+        """Draw the bar now, and end the thread that redraws it."""
         self._stop_moving()
         self._patience = 0.0
         self._draw()
 
     def relabel(self, label: str) -> None:
-        """Replace the description of the current work; the bar continues."""
+        """Replace the description of the current work, without a new bar."""
         self._state = replace(self._state, label=make_visible(label))
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr without a bar; print nothing with show=False."""
+        """Print lines above the bar, or on stderr without a bar; with show=False, do not print."""
         with self._lock:
             if not text or self._silent:
                 return
@@ -149,11 +150,14 @@ class Progress:
                 sys.stderr.flush()
 
     def forecast(self, work: str, seconds: float) -> bool:
-        """Print the expected time of work and return True, if the time is long.
+        """Print the expected duration of the work if it is above 30 seconds.
 
         Args:
-            work: the work, as the plural subject of the sentence.
-            seconds: expected time in seconds.
+            work: the work, a noun in the plural, such as "10,000 calls".
+            seconds: expected duration in seconds.
+
+        Returns:
+            True if the duration was printed, otherwise False.
         """
         if seconds > LONG_SECONDS:
             self.say(f"dpcore: {work} take about {format_time(seconds)}")
@@ -191,7 +195,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """State that a bar shows, one immutable object: a thread cannot see half of a change."""
+    """State that a bar shows. It is immutable, so that other threads see only whole changes."""
 
     label: str
     total: float | None
@@ -203,11 +207,11 @@ class _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
-        """Return the finished share of the work, in [0, 1], or None if it is unknown or 0."""
+        """Return the fraction of work that is done, in (0, 1], or None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def left(self, now: float) -> str:
-        """Format the remaining time, from the finished share; the time taken if it is unknown."""
+        """Return the remaining time as text, or the time so far if the former is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun
@@ -215,7 +219,7 @@ class _State:
 
 
 class _Terminal:
-    """Bar of rich on stderr."""
+    """Progress bar on stderr, drawn with the package rich."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -250,7 +254,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """Bar in a notebook's output without widgets; rich's bar needs ipywidgets, or warns."""
+    """Progress bar in the output of a notebook cell. Unlike rich, it does not need ipywidgets."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -287,7 +291,10 @@ def _import_ipython() -> Any:
 
 
 def format_time(seconds: float) -> str:
-    """Format a time in seconds, minutes, hours or days.
+    """Format a duration as text, in seconds, minutes, hours or days.
+
+    Args:
+        seconds: the duration in seconds.
 
     Example:
         >>> [format_time(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
@@ -300,12 +307,15 @@ def format_time(seconds: float) -> str:
 
 
 def count_with_progress(size: int) -> Iterable[int]:
-    """Return the numbers below `size`; a loop over them moves the bar, if one is shown."""
+    """Return the numbers below `size`. A loop over them moves a bar that counts outputs."""
     return range(size) if _shown_bar is None or not _shown_bar.by_call else _shown_bar.beats(size)
 
 
 def interrupted_again() -> bool:
-    """Record a Ctrl-C; return True on the second within two seconds, which ends the program."""
+    """Record that the user pressed Ctrl-C; return True if this is the second time in 2 seconds.
+
+    The caller then ends the program.
+    """
     global _last_interrupt
     now = time.monotonic()
     again = now - _last_interrupt < _SECOND_INTERRUPT_SECONDS
@@ -314,7 +324,7 @@ def interrupted_again() -> bool:
 
 
 def interrupt_on_signal(number: int, _: object) -> None:
-    """Handle a signal in the same way as Ctrl-C."""
+    """Record the number of a signal, and raise a KeyboardInterrupt."""
     RECEIVED_SIGNALS.append(number)
     raise KeyboardInterrupt
 
@@ -325,7 +335,7 @@ def is_watched() -> bool:
 
 
 def in_notebook() -> bool:
-    """Return True in a notebook: of Jupyter, or with a derived shell (as in Colab)."""
+    """Return True if the code runs in a notebook, such as Jupyter or Colab."""
     module = imported_module("IPython")
     shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -1,1 +1,1 @@
-"""Readers of files, which determine the columns and the types of their cells."""
+"""Readers of files with outputs, which determine the types of the columns."""

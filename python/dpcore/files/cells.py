@@ -1,8 +1,8 @@
-"""Tables of cells, and texts with one output per line, with the detection of column types.
+"""Readers of text files: tables such as CSV, and files with one output per line.
 
-A file is read in slices. All cells of a column determine its type. It contains numbers if float64
-represents each of them with all its digits. If a later cell shows another type, the file is read
-again.
+The type of a column depends on all of its cells. A column has the type "number" if float64
+represents every cell with all of its digits. A file is read in parts (slices). If a later part
+shows that a column has another type, the file is read a second time.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ _SEPARATORS: Final = ",;\t"
 _OTHER_SEPARATORS: Final = "| ~:"
 """Characters that may separate cells, but may also occur inside a cell."""
 _HEAD_BYTES: Final = 2**19
-"""Number of first bytes that determine separator, header and initial types."""
+"""Number of bytes at the beginning of a file that determine separator, header and first types."""
 _SLICE_BYTES: Final = 2**22
-"""Number of bytes after which the reader can be interrupted."""
+"""Number of bytes of a slice. A user can interrupt the reader after each slice."""
 _MAX_ROW_BYTES: Final = 2**27
 _MAX_WORDS: Final = 16
-"""Largest number of distinct words without a digit among numbers, such as NA."""
+"""Largest number of different words, such as NA, in a column of numbers."""
 _MAX_SHOWN_WORDS: Final = 3
 _MIN_SEPARATED: Final = 0.95
-"""Share of lines with another separator above which the user must choose a separator."""
+"""Fraction of lines with another separator from which on the user must choose a separator."""
 MIN_CODE_DIGITS: Final = 8
-"""Smallest width of whole numbers of one width that may be codes, in which each digit counts."""
+"""Whole numbers that all have the same number of digits, at least this one, may be codes."""
 _TEXT_BYTES: Final = 64
-"""Approximate memory of a text in bytes, in addition to its characters."""
+"""Approximate number of bytes that Python needs for a text, in addition to its characters."""
 
 _NAMED: Final = 6
-"""Class of the spellings of NaN and infinity. In lower classes, a number has only one text."""
+"""Class of the spellings of NaN and infinity. In a lower class, each number has one spelling."""
 MINUS_ZERO: Final = 1 << 14
-"""Bit in the spelling of -0."""
+"""Bit that is set in the encoded spelling of -0."""
 _NO_NUMBER: Final = 2**32 - 1
 
 JSON: Final = "json"
-"""Type of columns whose values have their JSON types, such as numbers and texts."""
+"""Type of a column in which each value has its own JSON type, such as number or text."""
 UNREAD: Final = "unread"
-"""Type of JSON columns whose numbers were read by Python, without their digits."""
+"""Type of a JSON column whose numbers Python read, so that their original texts are unknown."""
 VALUES: Final = "values of JSON"
-"""Name of columns of lists, objects or booleans."""
+"""Name of the type of JSON columns that contain lists, objects or booleans."""
 KINDS: Final = ("number", "digits", "whole", "decimal", "text", JSON, UNREAD)
-"""Types of columns. Each type can also represent the cells of the types before it."""
+"""Types of columns. A type can represent all cells of the types before it."""
 
 _REASONS: Final = {
     "number": "numbers",
@@ -75,16 +75,17 @@ _REASONS: Final = {
 
 
 class Kind(NamedTuple):
-    """Type of a column, and the reason for it in a report.
+    """Type of a column, with the reason that a report shows.
 
     Args:
-        name: a name from `KINDS`.
-        reason: reason, such as "texts, because line 7 has '007'".
-        width: number of digits of all whole numbers, for the type "digits".
-        base: type without regard to the width. For values that are not cells, their type.
-        has_words: True if there are more words than are allowed among numbers.
-        table: format of the table on the other side. Its cells are stripped, and empty ones are
-            missing.
+        name: name of the type, one of `KINDS`.
+        reason: reason for the type, such as "texts, because line 7 has '007'".
+        width: for the type "digits", the number of digits of every cell. Otherwise 0.
+        base: for the type "digits", the type that the column has if its numbers are not codes. For
+            JSON, the type of the values.
+        has_words: True if the column has too many words to be a column of numbers.
+        table: for a JSON column that is compared with a table, the format of the table. Texts are
+            then stripped, and empty texts are missing values, as in the table.
     """
 
     name: str
@@ -95,20 +96,23 @@ class Kind(NamedTuple):
     table: str = ""
 
     def widen(self, other: Kind) -> Kind:
-        """Return this type, without its width unless the other column has the same width."""
+        """Return this type, or its base type if only one column has the type "digits".
+
+        The base type is also returned if the numbers of digits in the two columns differ.
+        """
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
         return Kind(self.base, _REASONS[self.base], base=self.base)
 
 
 class Cells(NamedTuple):
-    """A column read from text, with the type of its cells.
+    """Type of a column that was read from text, and the spellings of its numbers.
 
     Args:
-        kind: type of the column, see `Kind`.
-        codes: index of the spelling of each cell, or None if the column was read as texts.
-        spellings: numbers that encode spellings of a number.
-        is_unread: True if the column must be read again, because it was read as another type.
+        kind: type of the column.
+        codes: for each cell, the index of its spelling in `spellings`. None for a column of texts.
+        spellings: whole numbers that encode the ways in which numbers are written.
+        is_unread: True if the column must be read again, because it was read with a wrong type.
     """
 
     kind: Kind
@@ -118,14 +122,14 @@ class Cells(NamedTuple):
 
 
 class _TextSlices:
-    """Slices of a text, each with whole rows.
+    """Reader of a text file in slices that contain only whole rows.
 
     Args:
         file: the file.
-        read: function that returns bytes in UTF-8, none at the end.
-        sep: separator of cells, empty if each line is a cell.
-        quotes: True if quotation marks enclose cells.
-        leaves_out_empty: True if empty lines are skipped.
+        read: function `(size)` that returns about `size` bytes in UTF-8, and b"" at the end.
+        sep: character that separates cells. Empty if each line is one cell.
+        quotes: True if cells may be enclosed in quotation marks.
+        leaves_out_empty: True to skip empty lines.
     """
 
     def __init__(
@@ -145,11 +149,11 @@ class _TextSlices:
         self.is_last = False
 
     def extend(self) -> None:
-        """Read more bytes, twice as many if a row does not end within them.
+        """Read more bytes, as many as the data has already if a row does not end within the data.
 
         Raises:
-            ValueError: if the row is too long for a row of a table.
-            MemoryError: if memory cannot hold the row.
+            ValueError: if the row is longer than 128 MiB.
+            MemoryError: if the free memory cannot hold the row.
         """
         if len(self.data) > _MAX_ROW_BYTES:
             place = f"the row from line {self.lines + 1} of {self.file.name} on"
@@ -161,9 +165,12 @@ class _TextSlices:
         self.data = self.data + data if self.data else data
 
     def parse(self, roles: str, rows: int = 2**62, *, keep: bool = False) -> Any:
-        """Return the number of whole rows in the data, and their columns.
+        """Parse whole rows of the data; return the number of rows, and their columns.
 
-        The rows are removed from the data unless `keep` is True.
+        Args:
+            roles: for each column, "n" to read numbers, "t" to read texts, "-" to skip it.
+            rows: largest number of rows.
+            keep: True to keep the rows in the data, False to remove them.
         """
         fault, totals, columns, self.starts = _core.parse_cells(
             self.data, self.sep, self.quotes, roles, self.lines, self.empty, rows, self.is_last,
@@ -197,7 +204,7 @@ class _TextSlices:
         return ValueError(texts[fault])
 
     def remaining(self, roles: str) -> Iterator[Any]:
-        """Yield the number of rows and the columns of each slice."""
+        """Yield, for each slice until the end of the file, its number of rows and its columns."""
         while True:
             if self.data or self.is_last:
                 size, columns = self.parse(roles)
@@ -209,11 +216,12 @@ class _TextSlices:
 
 
 class _ColumnBuilder:
-    """Columns of a text that are built from slices.
+    """Builder of the columns of a text file, to which the columns of slices are added.
 
     Args:
         places: numbers of the columns that are read, in increasing order.
-        roles: for each column "n" for numbers, "t" for texts, "-" if it is not read.
+        roles: for each column, "n" if numbers are read, "t" if texts are read, "-" if it is
+            skipped.
     """
 
     def __init__(self, places: Sequence[int], roles: str) -> None:
@@ -223,7 +231,7 @@ class _ColumnBuilder:
         self.taken = 0.0
 
     def add(self, size: int, columns: list[dict[str, Any]], first: bool = False) -> None:
-        """Add the columns of a slice at the end, or at the beginning."""
+        """Add the columns of a slice of `size` rows at the end, or at the beginning if `first`."""
         self.pieces.insert(0 if first else len(self.pieces), (size, columns))
         self.rows += size
         for column in columns:
@@ -232,19 +240,19 @@ class _ColumnBuilder:
             self.taken += column["numbers"].nbytes + column["codes"].nbytes + size_of_texts
 
     def has_again(self, first: Sequence[str]) -> bool:
-        """Return True if a cell of the first row occurs in the same column of the last slice."""
+        """Return True if a cell of the row `first` occurs in its column in the last slice."""
         columns = zip(self.places, self.pieces[-1][1], strict=True)
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
 
     def finish(
         self, kinds: Mapping[int, str], name: str, dtypes: Mapping[int, str]
     ) -> dict[int, tuple[Array, Cells]]:
-        """Return the columns with their types; the slices are released as they are copied.
+        """Return the values and the type of each column; release the memory of the slices.
 
         Args:
-            kinds: types that were decided before, by the numbers of the columns.
-            name: name of the file.
-            dtypes: types that the user requested, among these.
+            kinds: names of the types that are already decided, by the numbers of the columns.
+            name: name of the file in messages.
+            dtypes: the types among `kinds` that the user chose.
         """
         finished = {}
         for number, place in enumerate(self.places):
@@ -268,13 +276,16 @@ class _ColumnBuilder:
 def join_numbers(
     pieces: list[tuple[int, dict[str, Any]]], kind: Kind, title: str, is_asked: bool
 ) -> tuple[Array, Cells]:
-    """Join the slices of a column of numbers; words are kept, and empty cells become None.
+    """Join the slices of a column of numbers to one array.
+
+    Words such as NA remain texts, and empty cells become None.
 
     Args:
-        pieces: number of rows and contents of each slice.
+        pieces: for each slice, its number of rows and the parsed column.
         kind: type of the column.
         title: name of the column in messages.
-        is_asked: True if texts must be converted to numbers even if digits are lost.
+        is_asked: True if the user chose numbers. Texts such as '007' are then converted to numbers,
+            even if they lose digits.
     """
     rows = sum(size for size, _ in pieces)
     numbers, codes = np.empty(rows), np.empty(rows, np.uint8)
@@ -303,7 +314,7 @@ def join_numbers(
 
 
 def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
-    """Convert a column of texts to its type; empty texts become None."""
+    """Convert a column of texts to the type `kind`. Empty texts become None."""
     if kind in _CONVERTERS:
         return to_object_array(
             [
@@ -329,7 +340,7 @@ _CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
 
 
 def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
-    """Return the value of a cell; a word among numbers is returned unchanged."""
+    """Convert a cell to the type `kind`; return a word without digits unchanged."""
     try:
         if "_" not in text:
             return _CONVERTERS[kind](text)
@@ -343,10 +354,16 @@ def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
 def find_kind(
     pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
 ) -> Kind:
-    """Return the type that the cells of a column show, or the type that `dtype` requests.
+    """Return the type of a column, as its cells show it, or as the user chose it with `dtype`.
+
+    Args:
+        pieces: for each slice, its number of rows and the parsed column.
+        title: name of the column in messages.
+        dtype: type that the user chose, or None.
+        noun: "line" or "row", for messages.
 
     Raises:
-        ValueError: if `dtype` requests numbers for a column of words.
+        ValueError: if `dtype` is a type of numbers, but the column contains words.
     """
     kind = _find_shown_kind(pieces, noun)
     if dtype is None:
@@ -396,11 +413,16 @@ def _find_shown_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kin
 
 
 def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read the chosen columns of a table, or a text with one output per line.
+    """Read columns of a table in a text file, or of a file with one output per line.
+
+    Args:
+        file: the file.
+        request: the columns to read.
+        settings: settings, such as the separator.
 
     Raises:
-        ValueError: if the text is not such a table. The message names line and cell.
-        MemoryError: if memory cannot hold the columns.
+        ValueError: if the file cannot be read as a table. The message names the line and the cell.
+        MemoryError: if the free memory cannot hold the columns.
     """
     are_lines = request.kind == "lines"
     read = file.open_utf8(settings.encoding)
@@ -461,10 +483,14 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the cells of every row of a text table; empty lines are skipped.
+    """Yield the line number and the cells of every row of a table, without empty lines.
+
+    Args:
+        file: the file.
+        kind: "csv" or "tsv".
 
     Raises:
-        ValueError: if the text is not such a table. The message names line and cell.
+        ValueError: if the file cannot be read as a table. The message names the line and the cell.
     """
     read = file.open_utf8(None)
     data = read(_HEAD_BYTES)
@@ -481,12 +507,12 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool:
-    """Return True if some equal numbers are written in two ways.
+    """Return True if a number occurs in two spellings, such as 1.5 and 1.50.
 
     Args:
-        numbers: numbers, shape `(size,)`.
-        codes: index in `spellings` for each number.
-        spellings: encoded spellings. Equal entries are the same spelling.
+        numbers: the numbers, shape `(size,)`.
+        codes: for each number, the index of its spelling in `spellings`.
+        spellings: whole numbers that encode spellings. An encoded spelling may occur repeatedly.
     """
     used = {spellings[code] for code in np.unique(codes)} - {_NO_NUMBER}
     classes, styles = ({each >> 16 for each in used}, {each & 0xFFFF for each in used})
@@ -509,7 +535,7 @@ def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool
 
 
 def describe_spelling(spelling: int) -> str:
-    """Describe the spelling of a number in words."""
+    """Describe in words the spelling that a whole number encodes, such as "2 decimals"."""
     if spelling == _NO_NUMBER:
         return "no number"
     decimals, exponent = spelling & 63, (spelling >> 6) & 3
@@ -526,14 +552,19 @@ def describe_spelling(spelling: int) -> str:
 
 
 def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
-    """Return the columns of each table that must be read again, with their new types.
+    """Return, for each table, the columns that must be read again, with their new types.
+
+    In a table of outputs on x and a table of outputs on x', corresponding columns must have the
+    same type.
 
     Args:
-        tables: tables of both sides, or of one side.
-        places: for each table, the numbers of its output columns, in matching order.
+        tables: the two tables, or one table.
+        places: for each table, the numbers of its output columns. Columns at the same position
+            correspond to each other.
 
     Raises:
-        ValueError: if one side has cells, and the other has lists, objects or booleans of JSON.
+        ValueError: if a table from CSV or lines is combined with lists, objects or booleans of
+            JSON.
     """
     again: list[dict[int, Kind]] = [
         {place: cells.kind for place, cells in table.cells.items() if cells.is_unread}
@@ -553,7 +584,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
 
 
 def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
-    """Return the types with which the columns of both sides must be read again, or none."""
+    """Return the types of two corresponding columns, or () if they need not be read again."""
     kinds = first.kind, second.kind
     formats = [table.found.kind for table in tables]
     are_json = [name.startswith(JSON) for name in formats]
@@ -586,7 +617,7 @@ def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence
 
 
 def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[int, str]:
-    """Return the types that `dtype` requests, by the numbers of the columns."""
+    """Return the types that the user chose with `dtype`, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
     places = place_dtypes(table, request, settings.dtype)
@@ -594,10 +625,10 @@ def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[in
 
 
 def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
-    """Return the numbers of the columns for which `dtype` requests a type.
+    """Return the numbers of the columns in `dtypes`, by the names or numbers that the user gave.
 
     Raises:
-        ValueError: if a column is missing. Only JSON objects may lack a name.
+        ValueError: if the table lacks such a column. A name may be missing in JSON objects.
     """
     places = {}
     for name in dtypes:
@@ -611,7 +642,7 @@ def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[
 
 
 def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
-    """Return the cells of the first row, and its bytes."""
+    """Return the cells of the first row, and the bytes of this row."""
     while True:
         data = slices.data
         size, columns = slices.parse("", 1)
@@ -623,7 +654,10 @@ def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
 
 
 def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:
-    """Choose how each column is read at first: as texts if most of its first cells are texts."""
+    """Return, for each column, "t" if most of its first cells are texts, "n" otherwise.
+
+    Columns that are not read have "-". `kinds` are types that are already decided.
+    """
     roles = ["n" if place in {*places} else "-" for place in range(width)]
     size, columns = slices.parse("".join(roles), keep=True)
     for place, column in zip(places, columns if size else [], strict=False):
@@ -637,9 +671,10 @@ def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds:
 
 
 def _find_separator(data: bytes, kind: str) -> str:
-    """Return the separator that lines contain equally often, or else the most frequent one.
+    """Return the character that separates cells: comma, semicolon or tab.
 
-    Quoted texts are ignored.
+    The function prefers a character that occurs equally often in all lines, and then the most
+    frequent character of the first line. It ignores texts in quotation marks.
     """
     bare = re.sub(r'"[^"]*("|$)', "", data.decode("utf-8", "replace"))
     first, *others = bare.splitlines()[:1000] or [""]
@@ -651,7 +686,10 @@ def _find_separator(data: bytes, kind: str) -> str:
 
 
 def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
-    """Raise an error if nearly all lines contain a separator other than `sep`."""
+    """Raise an error if the first line lacks `sep`, and nearly all lines contain another separator.
+
+    The other separators are "|", space, "~" and ":".
+    """
     lines = data.decode("utf-8", "replace").splitlines()[:1000]
     if any(sep in line for line in lines[:1]):
         return
@@ -663,7 +701,7 @@ def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
 
 
 def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
-    """Return True if nearly all lines contain a separator equally often, between numbers."""
+    """Return True if nearly all lines have the same number of separators, between numbers."""
     counts = Counter(line.count(sep) for line in lines)
     (count, size), *_ = counts.most_common(1) or [(0, 0)]
     if not count or size < _MIN_SEPARATED * len(lines):
@@ -678,7 +716,7 @@ def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Return True if a table would represent the text as a number."""
+    """Return True if a text is a number for Python's `float`, without an underscore."""
     try:
         float(text)
     except ValueError:
@@ -687,16 +725,13 @@ def is_number(text: str) -> bool:
 
 
 def _is_header(cells: Iterable[str]) -> bool:
-    """Return True if at least one cell is a name and no cell is a number.
-
-    A mistyped number therefore does not turn its row into a header.
-    """
+    """Return True if a row is a header: it has a cell that is not empty, and no number."""
     filled = [cell for cell in cells if cell.strip()]
     return bool(filled) and not any(map(is_number, filled))
 
 
 def _refuse_choice(file: HashedFile, request: Request) -> None:
-    """Raise an error if columns are chosen in a text with one output per line."""
+    """Raise an error if the user chose columns of a file that has one output per line."""
     choices = {"column": request.column, "exclude": request.exclude, "label": request.label}
     for name, choice in choices.items():
         if choice not in (None, ALL) and not (name == "column" and choice == 0):

@@ -1,4 +1,4 @@
-"""Tables of outputs from files or frames, and the choice of their columns."""
+"""Tables of outputs from files or data frames, and the choice of columns in them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,26 @@ _LABELS_OF_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
 _LABEL_REQUIREMENT: Final = "1, true, in or x, or else 0, false, out or x_prime"
 
 ALL: Final = "*"
-"""Symbol for all columns of a file or a frame."""
+"""Symbol by which a user chooses all columns of a file or a data frame."""
 _RANGE: Final = re.compile(r"(\d+)-(\d+)")
-"""Pattern of a range of column numbers, with both ends included."""
+"""Pattern of a range of column numbers such as "3-50", which includes its two ends."""
 _ZONE: Final = "dpcore.zone"
-"""Key of a dtype's metadata for the time zone of a column of instants in UTC."""
+"""Key in a dtype's metadata for the original time zone of a column of times in UTC."""
 _PATTERN: Final = re.compile(r"[*?\[]")
 _PANDAS_INDEX_PREFIX: Final = "__index_level_"
-"""Prefix that pandas gives to unnamed row numbers in a parquet file."""
+"""Prefix of the names that pandas gives to an unnamed index in a Parquet file."""
 
 
 class Found(NamedTuple):
-    """Source of a table, and how it was read; see `TableRead`."""
+    """File from which a table was read, and how it was read.
+
+    Args:
+        kind: format of the file, or "frame" for a data frame.
+        header: True if the first row was read as a header. None if the format has no header.
+        sep: character that separates cells.
+        encoding: encoding of the text.
+        sha256: SHA-256 of the file, in hexadecimal digits.
+    """
 
     kind: str = "frame"
     header: bool | None = None
@@ -47,17 +55,20 @@ class Found(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Request for columns of a file.
+    """Columns that a user chose in a file.
 
     Args:
         kind: format of the file, a name from `formats.FORMATS`.
-        column: columns of the outputs, see `select_columns`.
-        label: column of labels, or None.
+        column: columns that contain the outputs, by name, number, range ("3-50") or pattern ("o*"),
+            or a list of these. None if the user did not choose columns.
+        label: column that states for each row if its output was drawn on x or on x'. None if the
+            table lacks such a column.
         exclude: columns to leave out, in the same form as `column`, or None.
-        names: column names of the first table, if this table is the second; numbers refer to them.
-            Otherwise None.
-        groups: column of groups, or None.
-        kinds: types of text columns by their numbers, if they were decided before.
+        names: for the second of two tables, the column names of the first table, to which column
+            numbers refer. Otherwise None.
+        groups: column that states the group of each row, such as a person. The rows of one group
+            may depend on each other. None means that all rows are independent.
+        kinds: types of text columns that are already decided, by the numbers of the columns.
     """
 
     kind: str
@@ -70,35 +81,39 @@ class Request(NamedTuple):
 
     @property
     def columns(self) -> list[Any]:
-        """All requested columns, with the first number of each range. None means no choice."""
+        """Chosen columns of outputs, label and groups as a list, with None for each missing choice.
+
+        For a range of columns, the list contains the first number of the range.
+        """
         several = isinstance(self.column, (list, tuple))
         entries = [*(self.column if several else [self.column]), self.label, self.groups]
         return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
 
     @property
     def is_broad(self) -> bool:
-        """True if the choice may include columns that the caller did not name."""
+        """True if the choice contains a range or a pattern, or only excludes columns."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
         return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
 
     @property
     def is_open(self) -> bool:
-        """True if no columns are chosen."""
+        """True if the user neither chose nor excluded columns."""
         return self.column is None and self.exclude is None
 
 
 class Table(NamedTuple):
-    """Columns of equal length.
+    """A table, as a tuple of columns of equal length.
 
     Args:
-        name: name of the file, or of the argument that held the frame.
-        names: one name per column, empty if a header leaves it out. None without a header.
-        columns: arrays of equal length, one entry per output. A column that is not requested is a
-            placeholder of that length.
-        found: source of the table.
-        whole: array from which the columns are taken, or None.
-        is_sparse: True if rows may lack a name, as JSON objects may.
-        cells: for text, the types of the columns that were read, by their numbers.
+        name: name of the file, or of the argument that holds the data frame.
+        names: name of each column, empty for a column without a name. None if the table has no
+            header.
+        columns: arrays with one entry per row. A column that is not needed is an array of the same
+            length, without the values.
+        found: file from which the table was read, and how it was read.
+        whole: array that holds all columns, or None.
+        is_sparse: True if a row may lack a column, as JSON objects may.
+        cells: types of the text columns that were read, by the numbers of the columns.
     """
 
     name: str
@@ -113,7 +128,14 @@ class Table(NamedTuple):
 def describe_table(
     table: Table, places: Sequence[int], width: int, by_position: bool = False
 ) -> TableRead:
-    """Return the report record of a table with `width` columns, of which some were read."""
+    """Describe for a report how a table was read, and which of its columns.
+
+    Args:
+        table: the table.
+        places: numbers of the columns that were read.
+        width: number of columns of the file.
+        by_position: True if columns were matched by their position, not by their name.
+    """
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
@@ -132,34 +154,41 @@ def describe_table(
 def select_columns(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> tuple[Array, tuple[str, ...]]:
-    """Select the outputs in a table; also return the names of their columns in messages.
+    """Return the outputs in a table, and the names of their columns.
 
     Args:
-        table: the columns.
-        column: name or number of a column, a pattern of names such as "o*", a range of numbers such
-            as "3-50", a list of these, or "*" for the columns of `default`. May be None if there is
-            only one column or columns have no names.
-        default: numbers of columns. None means all.
+        table: the table.
+        column: name or number of a column, pattern of names ("o*"), range of numbers ("3-50"), or a
+            list of these. "*" means the columns of `default`. None is allowed if the table has only
+            one column, or if its columns have no names.
+        default: numbers of the columns that "*" chooses. None means all columns.
 
     Returns:
-        The result of `stack_columns`.
+        The outputs, of shape `(size,)` for one column and `(size, columns)` for several columns,
+        and the names of the columns for messages.
 
     Raises:
-        TypeError: if `column` is of the wrong kind.
-        ValueError: if a column is missing, columns do not fit together, or columns must be chosen.
+        TypeError: if `column` has the wrong type.
+        ValueError: if the table lacks a column, if columns have different shapes, or if `column` is
+            None although the table has several columns with names.
     """
     return stack_columns(table, choose_places(table, Request("", column), default, True))
 
 
 def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
-    """Join columns to one array; also return their names in messages.
+    """Join columns of a table to one array, and return their names.
+
+    Args:
+        table: the table.
+        places: numbers of the columns.
 
     Returns:
-        The array: one column of shape `(size,)`, or several as `(size, columns)`. Then the names,
-        which are empty if the columns are arrays themselves.
+        An array of shape `(size,)` for one column, and `(size, columns)` for several columns, and
+        the names of the columns for messages. The names are empty if each column has more than one
+        dimension.
 
     Raises:
-        ValueError: if columns do not fit together.
+        ValueError: if the columns have different shapes.
     """
     chosen = [table.columns[place] for place in places]
     titles = tuple(
@@ -187,17 +216,18 @@ def choose_places(
     default: Sequence[int] | None = None,
     is_final: bool = False,
 ) -> list[int]:
-    """Return the numbers of the requested columns, see `select_columns`.
+    """Return the numbers of the columns of outputs that a user chose.
 
     Args:
-        table: the columns.
-        request: the choice.
-        default: numbers of the columns that "*" and patterns may choose. None means all.
-        is_final: True to raise an error if columns must be chosen.
+        table: the table.
+        request: the choice of the user.
+        default: numbers of the columns that "*" and patterns may choose. None means all columns.
+        is_final: True to raise an error if the user must choose columns but did not.
 
     Raises:
-        TypeError: if a choice is of the wrong kind.
-        ValueError: if a column is missing, all columns are left out, or columns must be chosen.
+        TypeError: if a choice has the wrong type.
+        ValueError: if the table lacks a column, or if the choice excludes all columns. With
+            `is_final`, also if the user must choose columns.
     """
     request = translate_numbers(request, table)
     column, names = request.column, table.names or ()
@@ -230,7 +260,7 @@ def choose_places(
 
 
 def translate_numbers(request: Request, table: Table) -> Request:
-    """Replace the numbers in a request by the names of these columns in the first table."""
+    """Replace column numbers, which refer to the first of two tables, by its column names."""
     names = request.names
     if names is None or table.names in (None, names):
         return request._replace(names=None)
@@ -253,17 +283,20 @@ def translate_numbers(request: Request, table: Table) -> Request:
 
 
 def _require_names(table: Table, request: Request, places: Sequence[int]) -> None:
-    """Raise an error if named columns must be chosen, or if a column for "*" has no name."""
+    """Raise an error if the user must choose columns, or if "*" would include an unnamed column.
+
+    The user must choose if a table has several columns with names.
+    """
     if table.names is None or request.column not in (None, ALL):
         return
     if request.is_open and len(places) > 1:
-        # The input, a time or a row number next to each answer looks like a leak.
+        # A column that holds the input, a time or a row number would look like a privacy leak.
         names = ", ".join(repr(table.names[place]) for place in places[:8])
         wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
         raise invalid("column", f"given {wide}", None)
     for place in places:
         if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
-            # A row number is not part of an output, and could reveal the side.
+            # A row number is not part of an output, and could reveal if the row belongs to x or x'.
             text = f"column {place} of {table.name} must have a name, got none"
             hint = f"choose others with column=, or exclude={place}"
             error = ValueError(f"{text} (if it numbers the rows, {hint})")
@@ -271,7 +304,7 @@ def _require_names(table: Table, request: Request, places: Sequence[int]) -> Non
 
 
 def _list_excluded(table: Table, request: Request) -> set[int]:
-    """Return the numbers of the columns to leave out. Names that the table lacks are ignored."""
+    """Return the numbers of the excluded columns, without names that the table lacks."""
     left_out: set[int] = set()
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         if isinstance(entry, str):
@@ -283,7 +316,7 @@ def _list_excluded(table: Table, request: Request) -> set[int]:
 
 
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
-    """Raise an error for an entry of `exclude` that leaves out no column."""
+    """Raise an error if an entry of `exclude` does not exclude a column of any table."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)
@@ -292,7 +325,7 @@ def check_excluded(tables: Sequence[Table], request: Request) -> None:
 
 
 def _match_names(names: Sequence[str], entry: Any) -> list[int]:
-    """Return the numbers of the columns with a name, or with names that match a pattern."""
+    """Return the numbers of the columns whose name is `entry`, or matches the pattern `entry`."""
     matches = entry.__eq__ if entry in names else partial(fnmatchcase, pat=entry)
     return [place for place, name in enumerate(names) if matches(name)]
 
@@ -302,13 +335,13 @@ def _is_range(entry: Any) -> bool:
 
 
 def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
-    """Return True for a pattern of names or a range of numbers that is not itself a name."""
+    """Return True if a choice is a pattern of names or a range of numbers, and not a name."""
     is_pattern = isinstance(entry, str) and _PATTERN.search(entry) is not None
     return (is_pattern or _is_range(entry)) and entry not in names
 
 
 def _read_range(entry: Any, table: Table, argument: str) -> range | None:
-    """Return the numbers of a range of columns, or None for other entries."""
+    """Return the numbers of a range of columns such as "3-50", or None for another choice."""
     if not _is_range(entry) or entry in (table.names or ()):
         return None
     start, stop = map(int, entry.split("-"))
@@ -317,12 +350,15 @@ def _read_range(entry: Any, table: Table, argument: str) -> range | None:
 
 
 def selects_all_columns(column: Any) -> bool:
-    """Return True if the choice is all columns."""
+    """Return True if a choice is "*", which means all columns."""
     return isinstance(column, str) and column == ALL
 
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
-    """Return the columns to read, without outputs if they must be chosen; see `select_columns`."""
+    """Return the numbers of the columns to read.
+
+    If the user must choose columns but did not, these are only the columns of label and groups.
+    """
     others = list_others(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
@@ -332,7 +368,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
 
 
 def list_others(table: Table, request: Request) -> dict[int, str]:
-    """Return the numbers of the columns of label and groups, with their names in messages."""
+    """Return the numbers of the columns of label and groups, each with a name for messages."""
     request, others = translate_numbers(request, table), dict[int, str]()
     if request.label is not None:
         others[place_of(table, request.label, "label")] = "the label"
@@ -347,24 +383,26 @@ def list_others(table: Table, request: Request) -> dict[int, str]:
 def fill_columns(
     columns_read: Mapping[Any, Array], keys: Iterable[Any], size: int
 ) -> tuple[Array, ...]:
-    """Return the column of each key, with a placeholder for columns that were not read."""
+    """Return the column of each key, or an array without values for a column that was not read."""
     nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
     return tuple(columns_read.get(key, nothing) for key in keys)
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows whose label marks x.
+    """Return a mask of the outputs that were drawn on x, from a label of each output.
 
     Args:
-        labels: bools, numbers or texts, shape `(size,)`.
-        place: location of the labels, for the message.
-        label_x: value that marks x, if the labels have two other values. None for the known labels.
+        labels: label of each output, a bool, a number or a text, shape `(size,)`.
+        place: location of the labels, for messages.
+        label_x: label of the outputs on x. None means that 1, true, in and x stand for x, and that
+            0, false, out and x_prime stand for x'.
 
     Returns:
-        Bools, shape `(size,)`.
+        An array of shape `(size,)`, True for outputs on x, and False for outputs on x'.
 
     Raises:
-        ValueError: if a label is unknown, or `label_x` is not one of two values.
+        ValueError: if a label is missing or unknown. With `label_x`, also if the labels do not have
+            exactly two values, or if `label_x` is neither of them.
 
     Example:
         >>> are_x(np.array(["x", "x_prime", "x"])).tolist()
@@ -415,7 +453,12 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
 
 
 def list_wanted(column: Any, argument: str = "column") -> list[Column]:
-    """Convert a choice of columns to a list; raise an error for other values."""
+    """Convert a choice of columns to a list of names and numbers.
+
+    Raises:
+        TypeError: if the choice holds an object other than names and numbers.
+        ValueError: if the choice is empty.
+    """
     columns = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(columns, (list, tuple)) or any(
         isinstance(entry, bool) or not isinstance(entry, (str, int, np.integer))
@@ -428,7 +471,11 @@ def list_wanted(column: Any, argument: str = "column") -> list[Column]:
 
 
 def place_of(table: Table, column: Column, argument: str = "column") -> int:
-    """Return the number of a column, or raise an error that lists the names."""
+    """Return the number of a column that is given by its name or number.
+
+    Raises:
+        ValueError: if the table lacks this column. The message lists the names of the columns.
+    """
     if not isinstance(column, str):
         return integer(argument, column, 0, len(table.columns) - 1)
     if table.names is None:
@@ -447,17 +494,16 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 
 
 def read_columns(value: Any, name: str, request: Request) -> Table | None:
-    """Read the columns of a table or structured array; return None for other values.
-
-    Tables of pandas, polars and pyarrow are supported.
+    """Read columns of a table of pandas, polars or pyarrow, or of a structured array.
 
     Args:
         value: any object.
-        name: name of the value in messages.
-        request: requested columns. Other columns are not converted.
+        name: name of the table in messages.
+        request: the columns to read. Other columns are not converted.
 
     Returns:
-        The table, or None. Missing values are None. A NaN in a numpy float array is kept.
+        The table, in which missing values are None. A NaN in an array of numpy floats remains NaN.
+        The result is None if `value` is not such a table.
     """
     names = list_names(value)
     if names is None:
@@ -471,7 +517,7 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
-    """Return the column names of a table or structured array, or None for other values."""
+    """Return the column names of a table or the field names of an array, or None without names."""
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields
@@ -482,7 +528,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
 
 
 def _get_column_at(frame: Any, place: int) -> Any:
-    """Return a column by its position, because a name may occur twice."""
+    """Return the column at a position of a data frame, because names may occur twice."""
     if has_all(frame, "iloc"):
         return frame.iloc[:, place]
     if has_all(frame, "num_rows"):
@@ -491,15 +537,15 @@ def _get_column_at(frame: Any, place: int) -> Any:
 
 
 def convert_column(values: Any) -> Array:
-    """Convert a column of a frame to an array.
+    """Convert a column of a data frame to an array.
 
     Args:
         values: a pandas or polars Series, or a column of a pyarrow table.
 
     Returns:
-        Its values, shape `(size,)`. The array holds objects if values are texts, of several types,
-        or missing (None). A NaN of numpy's floats is a value. Missing times are NaT. Times with a
-        time zone are converted to UTC, see `zone_of`.
+        An array of shape `(size,)`. It holds objects if values have several types, or are missing
+        (None). A NaN in a column of numpy floats remains NaN. Missing times are NaT. Times with a
+        time zone are converted to UTC.
     """
     is_arrow = has_all(values, "to_pylist")
     to_list = values.to_pylist if is_arrow else values.to_list
@@ -526,12 +572,12 @@ def convert_column(values: Any) -> Array:
 
 
 def add_zone(array: Array, zone: Any) -> Array:
-    """Attach the original time zone to instants in UTC; without a zone, return them unchanged."""
+    """Store the original time zone with an array of times in UTC, unless the zone is None."""
     if zone is None:
         return array
     return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)}))
 
 
 def zone_of(array: Array) -> str | None:
-    """Return the time zone of instants, or None without one."""
+    """Return the original time zone of an array of times in UTC, or None without a time zone."""
     return dict(array.dtype.metadata or {}).get(_ZONE)

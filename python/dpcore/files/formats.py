@@ -1,4 +1,4 @@
-"""File formats and their readers: arrays, Parquet, and text formats."""
+"""File formats and their readers: numpy arrays, Parquet, and text formats."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .opened import STDIN, HashedFile, Settings, open_file, read_whole, require_
 
 
 class Reader(Settings):
-    """Settings for files, with information on the files that were read.
+    """Settings for the reading of files, and a list of the files that were read.
 
     Args:
-        format: format of the files, a name from `FORMATS`. Defaults to the endings of the file
-            names.
+        format: format of the files, a name from `FORMATS`. None means that the ending of the file
+            name determines the format.
         **settings: arguments of `Settings`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument is not one of the choices.
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument has a value that is not allowed.
     """
 
     def __init__(self, format: str | None = None, **settings: Any) -> None:
@@ -44,7 +44,13 @@ class Reader(Settings):
         self.tables: list[TableRead] = []
 
     def find_kind(self, path: Path) -> str:
-        """Return the format of a file. With a separator, lines of text become a table."""
+        """Return the format of a file, a name from `FORMATS`.
+
+        With a separator, the format "lines" becomes "csv".
+
+        Raises:
+            ValueError: if the format is not given, and the ending of the file name is unknown.
+        """
         name = path.name.lower().removesuffix(".gz")
         kind = self.format or KINDS.get(Path(name).suffix)
         if kind is None:
@@ -57,9 +63,10 @@ class Reader(Settings):
 
 
 def read_table(path: Path, request: Request, reader: Reader) -> Table:
-    """Read a file. Only the requested columns are parsed.
+    """Read the chosen columns of a file.
 
-    Text columns that must be read again (see `Cells`) are still empty.
+    A text column that must be read again as another type has no values yet. Its entry in
+    `Table.cells` has ``is_unread=True``.
     """
     return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
 
@@ -67,10 +74,17 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
 def read_again(
     path: Path, request: Request, reader: Reader, table: Table, kinds: Mapping[int, Kind]
 ) -> Table:
-    """Read a text file again with types of columns that were decided before.
+    """Read a text file a second time, with given types of its columns.
+
+    Args:
+        path: the file.
+        request: the columns to read.
+        reader: settings for the file.
+        table: result of the first reading.
+        kinds: types of columns, by the numbers of the columns.
 
     Raises:
-        ValueError: if the file changed since it was read.
+        ValueError: if the file has changed since the first reading.
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
     repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
@@ -101,12 +115,15 @@ NUMPY_ERRORS: Final = (
     EOFError, ValueError, zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError,
     LookupError, OverflowError, NotImplementedError, MemoryError, RuntimeError,
 )  # fmt: skip
-"""Errors that numpy raises for damaged array files. It parses their header as Python."""
+"""Errors that numpy raises for damaged files. (numpy parses their header as Python code.)"""
 
 
 @contextmanager
 def _refused_objects(file: HashedFile) -> Iterator[None]:
-    """Name the file in the error for arrays that need pickle or are incomplete."""
+    """Return a context in which errors of numpy become a ValueError that names the file.
+
+    numpy raises errors for incomplete files, and for arrays that need pickle.
+    """
     try:
         yield
     except NUMPY_ERRORS as error:
@@ -121,7 +138,7 @@ def _load_numpy(file: HashedFile) -> Any:
 
 
 def _open_whole(file: HashedFile) -> io.BytesIO:
-    """Return all bytes of a file, for readers that need random access."""
+    """Return a buffer with all bytes of a file, for readers that need random access."""
     if file.size is not None:
         require_memory(file.name, file.size)
     return io.BytesIO(b"".join(read_whole(file.name, file.open_bytes().read)))
@@ -202,10 +219,10 @@ class Format(NamedTuple):
     """A file format.
 
     Args:
-        endings: endings of the file names, each also with .gz.
-        content: contents of such a file, for the documentation page on files.
-        read: the reader.
-        is_text: True if `dtype` applies to the cells.
+        endings: endings of the file names. Each ending may be followed by .gz.
+        content: description of the content of such a file, for the documentation.
+        read: function `(file, request, settings)` that reads such a file.
+        is_text: True if the file is text, so that a user may choose the types of its columns.
         hint: short description for the command line.
     """
 
@@ -243,23 +260,23 @@ FORMATS: Final = {
     "npz": Format((".npz",), "arrays by name", _read_npz),
     "parquet": Format((".parquet",), "a table (needs pyarrow)", _read_parquet),
 }
-"""File formats by their names in `format`. This is the only list of them."""
+"""All file formats, by the names that a user passes as `format`."""
 KINDS: Final = {end: name for name, each in FORMATS.items() for end in each.endings}
-"""Names of formats by the endings of file names."""
+"""Names of file formats, by the endings of file names."""
 
 
 def is_text(table: Table | None) -> bool:
-    """Return True if a table was read from a text file, so that `dtype` applies to its cells."""
+    """Return True if a table was read from a text file, such as CSV or JSON."""
     return table is not None and table.found.kind in FORMATS and FORMATS[table.found.kind].is_text
 
 
 def list_endings() -> str:
-    """Return the first ending of each format, as text for the command line."""
+    """Return a text that lists the first file ending of each format, for the command line."""
     hints = (each.hint and f" ({each.hint})" for each in FORMATS.values())
     first = [each.endings[0] + hint for each, hint in zip(FORMATS.values(), hints, strict=True)]
     return f"{', '.join(first[:-1])} or {first[-1]}"
 
 
 def is_path(value: Any) -> bool:
-    """Return True if the value names a file."""
+    """Return True if a value is a path: a string or an `os.PathLike`."""
     return isinstance(value, (str, os.PathLike))

@@ -1,4 +1,4 @@
-"""Readers of outputs in JSON: a list, lists by name, or one value per line."""
+"""Readers of outputs in JSON files: a list, lists by column name, or one value per line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .columns import ALL, Found, Request, Table, fill_columns, select_columns
 from .opened import HashedFile, Settings, read_whole, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
-"""Largest whole number up to which floats are exact."""
+"""Largest whole number up to which float64 represents all whole numbers exactly."""
 _MAX_DEPTH: Final = 64
 _MAX_LINE_LETTERS: Final = 2**27
 _MAX_PIECE_LINES: Final = 2**16
@@ -43,14 +43,20 @@ _MAX_PIECE_LETTERS: Final = 2**24
 _BRACKET_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 _LINE_FEEDS: Final = bytes.maketrans(b",:", b"\n\n")
 _ONE_LINE: Final = str.maketrans("\n\r\0", "   ")
-"""Translation that removes characters which a text on a single line cannot contain."""
+"""Translation of characters that a text on one line cannot contain, to spaces."""
 _BETWEEN_NUMBERS: Final = b"{}[] \t\r"
 _USUAL_CLASSES: Final = {0, 1, 2, 3, 0xFFFF}
-"""Usual spellings in Python: the fewest digits, ".0", an exponent of two digits, and texts."""
+"""Classes of the spellings that Python writes: the fewest digits, ".0", or an exponent of two
+digits. The last class stands for texts."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read a JSON list of outputs, or lists by the names of their columns."""
+    """Read a JSON file that holds a list of outputs, a list of objects, or lists by column name.
+
+    Raises:
+        ValueError: if the file does not have this form.
+        MemoryError: if the free memory cannot hold the file.
+    """
     if file.size is not None:
         # Memory is needed for the text, and at least as much for its objects.
         require_memory(file.name, 2.0 * file.size)
@@ -78,7 +84,12 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read one output per line, or one object per line with the names of the columns."""
+    """Read a file with one JSON value per line, an output or an object with column names.
+
+    Raises:
+        ValueError: if the file does not have this form.
+        MemoryError: if the free memory cannot hold the outputs.
+    """
     chosen = {entry for entry in request.columns if entry is not None}
     by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
     chosen_names = chosen if chosen and by_name and not request.is_broad else None
@@ -108,12 +119,12 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
 
 
 def _is_exact(request: Request, settings: Settings) -> bool:
-    """Return True if numbers must be read with their original text."""
+    """Return True if numbers must be read as texts, so that all their digits are known."""
     return request.kinds is not None or bool(settings.dtype)
 
 
 def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tuple[int, list[Any]]]:
-    """Yield lists of values, each with the number of the last line."""
+    """Yield lists of the values of several lines, each with the number of its last line."""
     decoder = _EXACT_DECODER if columns.is_exact else _JSON_DECODER
     for piece in _read_lines(name, text):
         rows = [
@@ -128,7 +139,7 @@ def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tup
 
 
 def _read_lines(name: str, text: TextIO) -> Iterator[list[tuple[int, str]]]:
-    """Yield lists of numbered lines, limited in lines and characters."""
+    """Yield lists of numbered lines, with at most 65,536 lines and about 16 million characters."""
     piece: list[tuple[int, str]] = []
     letters = 0
     for number, line in enumerate(iter(partial(text.readline, _MAX_LINE_LETTERS), ""), 1):
@@ -145,7 +156,7 @@ def _read_lines(name: str, text: TextIO) -> Iterator[list[tuple[int, str]]]:
 
 
 class _Types:
-    """Types of the values of a column, and sizes of its whole numbers, as Python read them."""
+    """Types of the values of a JSON column, and the smallest and largest of its whole numbers."""
 
     def __init__(self) -> None:
         self.types: set[type] = set()
@@ -153,7 +164,7 @@ class _Types:
         self.least, self.most = _MAX_EXACT_INTEGER, 0
 
     def add(self, column: Array, types: set[type]) -> None:
-        """Add the values of a slice."""
+        """Add the values of a slice of the column; `types` are their types."""
         self.types |= types
         if int in types:
             integers = [abs(item) for item in column.tolist() if type(item) is int]
@@ -166,7 +177,7 @@ class _Types:
                 self.has_whole_floats = bool((column == np.rint(column)).any())
 
     def find_cells(self, has_spellings: bool) -> Cells:
-        """Return the type of the column, and if it must be read again with its original text."""
+        """Return the type of the column, and if the column must be read again as text."""
         has_both = int in self.types and self.has_whole_floats
         types = self.types - {type(None)}
         if types <= {int, float}:
@@ -183,16 +194,21 @@ class _Types:
 
 
 def _may_be_codes(least: int, most: int) -> bool:
-    """Return True for whole numbers of one width, which may be codes in which each digit counts."""
+    """Return True if whole numbers may be codes: all have the same number of digits, at least 8.
+
+    Args:
+        least: smallest of the numbers, without its sign.
+        most: largest of the numbers, without its sign.
+    """
     return len(str(least)) == len(str(most)) >= MIN_CODE_DIGITS
 
 
 class _JsonColumns:
-    """Columns of JSON that are built from slices.
+    """Builder of the columns of a JSON file, to which the columns of slices are added.
 
     Args:
-        is_exact: True if numbers were read with their original text. Otherwise, a column in which
-            numbers have several spellings must be read again.
+        is_exact: True if numbers are read as texts. Otherwise, a column must be read again if one
+            number may occur in several spellings, such as 1.5 and 1.50.
     """
 
     def __init__(self, is_exact: bool) -> None:
@@ -202,7 +218,7 @@ class _JsonColumns:
         self.taken = 0.0
 
     def add(self, name: str, items: list[Any], size: int) -> None:
-        """Add a slice of a column that comes after `size` earlier rows."""
+        """Add a slice of a column, whose first row comes after `size` rows of the file."""
         # A new name was missing in all earlier rows.
         nothing = [to_object_array([None] * size)] if size else []
         pieces = self._pieces.setdefault(name, nothing)
@@ -226,7 +242,7 @@ class _JsonColumns:
         settings: Settings,
         is_sparse: bool,
     ) -> Table:
-        """Return the columns as a table; their slices are released."""
+        """Return the columns as a table, and release the memory of the slices."""
         keys = ("",) if names is None else names
         empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
         dtypes = choose_dtypes(empty, request, settings)
@@ -254,18 +270,18 @@ class _JsonColumns:
 
 
 class _NumberText(str):
-    """A number with its original text."""
+    """The original text of a number in a JSON file."""
 
 
 def _convert_items(
     items: list[Any], requested: Kind | None, dtype: str | None, title: str
 ) -> tuple[Array, Cells]:
-    """Convert numbers in their original text, texts and other values to a column with a type.
+    """Convert the values of a JSON column to an array, and determine the type of the column.
 
     Args:
-        items: the values.
-        requested: type that was decided before, or None.
-        dtype: type that the user requested, or None.
+        items: the values, with numbers as texts of class `_NumberText`.
+        requested: type that is already decided, or None.
+        dtype: type that the user chose, or None.
         title: name of the column in messages.
     """
     types = set(map(type, items))
@@ -298,12 +314,12 @@ def _convert_items(
 
 
 def _is_word(text: str) -> bool:
-    """Return True for a text that may occur among the numbers of a table, such as NA."""
+    """Return True for a word without digits, such as NA, which may occur in a column of numbers."""
     return text.strip() == text != "" and not any(map(str.isdigit, text)) and not is_number(text)
 
 
 def _convert_values(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
-    """Return a column in which each value has its JSON type."""
+    """Return an array in which each value has its own JSON type, and the type of the column."""
     texts = [item if type(item) is _NumberText else "" for item in items]
     column = _as_column([_convert_numbers(item) for item in items])
     if not any(texts):
@@ -322,9 +338,9 @@ def _read_spellings(data: bytes) -> dict[str, Any]:
 
 
 def _has_spellings(lines: Iterable[str]) -> bool:
-    """Return True if a number is not written as Python writes its float64.
+    """Return True if a number is written in another way than Python writes it.
 
-    A number inside a text may give True as well. The file is then only read more slowly.
+    The result may also be True because of digits in a text. The file is then read twice.
     """
     data = "\n".join(lines).encode("utf-8", "replace")
     if b"." not in data and b"e" not in data.lower() and b"-0" not in data:
@@ -336,7 +352,7 @@ def _has_spellings(lines: Iterable[str]) -> bool:
 
 
 def _convert_numbers(value: Any) -> Any:
-    """Return a JSON value in which texts of numbers are replaced by exact numbers."""
+    """Return a JSON value in which each text of class `_NumberText` is replaced by its number."""
     if type(value) is list:
         return [_convert_numbers(item) for item in value]
     if type(value) is dict:
@@ -357,7 +373,18 @@ def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
 
 
 def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
-    """Parse a JSON text; an error for invalid text names file and line."""
+    """Parse a JSON text.
+
+    Args:
+        name: name of the file in messages.
+        text: the text.
+        line: line number of the beginning of the text.
+        decoder: JSON decoder. None means a decoder that refuses repeated names in an object.
+
+    Raises:
+        ValueError: if the text is not JSON, or is nested to more than 64 levels. The message names
+            the file and the line.
+    """
     # The line is known if the text has only one.
     place = name if "\n" in text else f"line {line} of {name}"
     try:
@@ -382,7 +409,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
 
 
 def _find_deep(text: str) -> int | None:
-    """Return the position of the first bracket in JSON that is nested too deeply, or None."""
+    """Return the position of the first bracket that is nested to more than 64 levels, or None."""
     depth = 0
     if text.count("[") + text.count("{") <= _MAX_DEPTH:
         return None
@@ -401,7 +428,7 @@ def _describe_depth(name: str, text: str, line: int) -> str:
 
 
 class _DuplicateNameError(ValueError):
-    """Error for an object with two values of the same name."""
+    """Error for a JSON object in which a name occurs twice."""
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -428,9 +455,9 @@ def _size_in_memory(part: Array) -> float:
 
 
 def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
-    """Join the slices of a column to one array, and empty their list.
+    """Join the slices of a column to one array, and release their memory.
 
-    Numbers become floats, as in a table of cells.
+    Numbers become floats, as in a CSV file.
     """
     types = {piece.dtype.kind for piece in pieces}
     if cells.kind.base in ("", "int", "float"):
@@ -448,7 +475,7 @@ def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
 
 
 def _move_pieces(pieces: list[Any], whole: Array) -> None:
-    """Copy slices into an array; each is released as soon as it is copied."""
+    """Copy slices into an array, and release the memory of each slice after its copy."""
     stop = len(whole)
     while pieces:
         piece = pieces.pop()

@@ -1,4 +1,4 @@
-"""Opened files, with their bytes, encoding and SHA-256, and a check of the free memory."""
+"""Opened files, with their encoding and SHA-256, and a check of the free memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..errors import choice, invalid, mistyped
 from ..progress import Progress
 
 STDIN: Final = "-"
-"""Symbol for standard input in place of a path."""
+"""Symbol that stands for standard input, in place of a path."""
 
 DTYPES: Final = ("number", "whole", "decimal", "text")
-"""Types of cells that a user may request."""
+"""Types of columns that a user may choose."""
 HEADERS: Final = ("auto", "yes", "no")
 _BUFFER_BYTES: Final = 2**16
 _PIPE_BYTES: Final = 2**25
@@ -31,26 +31,27 @@ _BYTE_ORDER_MARKS: Final = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Encodings by the byte order marks at the beginning of files."""
+"""Encodings, by the byte order mark at the beginning of a file."""
 
 _WORKING_COPIES: Final = 2.0
-"""Memory that an audit needs, in multiples of the outputs: they are shuffled in a copy."""
+"""Memory that an audit needs, divided by the memory of the outputs. It shuffles a copy of them."""
 
 
 class Settings:
-    """Settings for text files.
+    """Settings for the reading of text files.
 
     Args:
-        header: "yes", "no", or "auto" to detect a header.
-        sep: separator of the cells of a CSV file. Detected by default.
-        encoding: encoding of texts. Defaults to the byte order mark if there is one, or else UTF-8.
-        bar: progress bar for the bytes that were read, or None.
-        dtype: "number", "whole", "decimal" or "text" for the cells of all columns, or a mapping
-            from columns to these. The type of other columns follows from their cells.
+        header: "yes" if the first row is a header, "no" if not, or "auto" to detect a header.
+        sep: character that separates the cells of a CSV file. None means that dpcore detects it.
+        encoding: encoding of the file. None means the encoding that a byte order mark shows, or
+            UTF-8 without such a mark.
+        bar: progress bar to which the number of read bytes is added, or None.
+        dtype: type of all columns, "number", "whole", "decimal" or "text", or a mapping from
+            columns to types. The types of other columns are determined from their cells.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument is not one of the choices.
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument has a value that is not allowed.
     """
 
     def __init__(
@@ -97,13 +98,13 @@ def _check_encoding(encoding: Any) -> str:
 
 
 class HashedFile(io.RawIOBase):
-    """File that computes the SHA-256 of the bytes that are read.
+    """An opened file that computes the SHA-256 of its bytes while they are read.
 
     Args:
         raw: the file, or standard input.
         name: name of the file in messages.
-        size: its size in bytes, or None if it is not known.
-        bar: progress bar that advances with each byte, or None.
+        size: size of the file in bytes, or None if it is unknown.
+        bar: progress bar to which the number of read bytes is added, or None.
     """
 
     def __init__(self, raw: BinaryIO, name: str, size: int | None, bar: Progress | None) -> None:
@@ -117,11 +118,11 @@ class HashedFile(io.RawIOBase):
             bar.begin(f"reading {name}", size)
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, because the file can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer and return their number, 0 at the end."""
+        """Read bytes into a buffer; return the number of bytes, which is 0 at the end."""
         size: int = self._raw.readinto(buffer)  # type: ignore[attr-defined]
         self._hash.update(memoryview(buffer)[:size])
         self.position += size
@@ -131,13 +132,13 @@ class HashedFile(io.RawIOBase):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the whole file. Bytes that were not read yet are read."""
+        """SHA-256 of the whole file, which is first read to its end."""
         while self.read(_BUFFER_BYTES):
             pass
         return self._hash.hexdigest()
 
     def open_bytes(self) -> io.BufferedReader[Any]:
-        """Open the file as bytes; a gzip file is decompressed."""
+        """Return a reader of the bytes of the file, which decompresses a gzip file."""
         buffered: io.BufferedReader[Any] = io.BufferedReader(self, _BUFFER_BYTES)
         self._opened.append(buffered)
         if buffered.peek(2)[:2] != _GZIP_MAGIC:
@@ -146,7 +147,13 @@ class HashedFile(io.RawIOBase):
         return io.BufferedReader(unpacked, _BUFFER_BYTES)
 
     def open_text(self, encoding: str | None, newline: str | None = None) -> io.TextIOWrapper:
-        """Open the file as text; without an encoding, a byte order mark or else UTF-8 is used."""
+        """Return a reader of the text of the file.
+
+        Args:
+            encoding: encoding of the file. None means the encoding that a byte order mark shows, or
+                UTF-8 without such a mark.
+            newline: treatment of line ends, as in `open`.
+        """
         buffered = self.open_bytes()
         name = self._find_encoding(buffered.peek(4), encoding)
         text = io.TextIOWrapper(buffered, encoding=name, newline=newline)
@@ -154,7 +161,10 @@ class HashedFile(io.RawIOBase):
         return text
 
     def open_utf8(self, encoding: str | None) -> Callable[[int], bytes]:
-        """Return a function that reads about `size` bytes of text as UTF-8, none at the end."""
+        """Return a function `(size)` that reads about `size` bytes and returns the text as UTF-8.
+
+        At the end of the file, the function returns b"".
+        """
         buffered = self.open_bytes()
         head = buffered.peek(4)
         name = self._find_encoding(head, encoding)
@@ -174,7 +184,10 @@ class HashedFile(io.RawIOBase):
         return read
 
     def _find_encoding(self, head: bytes, encoding: str | None) -> str:
-        """Return the encoding for a decoder, which removes a byte order mark."""
+        """Return the encoding of a file with the first bytes `head`.
+
+        The decoder of this encoding removes a byte order mark.
+        """
         marks = _BYTE_ORDER_MARKS.items()
         name = next((name for mark, name in marks if head.startswith(mark)), "utf-8")
         # The mark of UTF-8 is not part of the first cell, also if the user names this encoding.
@@ -183,13 +196,13 @@ class HashedFile(io.RawIOBase):
         return name
 
     def check_memory(self, taken: float) -> None:
-        """Raise an error if memory cannot hold the outputs.
+        """Estimate the memory that the whole file needs; raise an error if it is not free.
 
         Args:
-            taken: bytes of memory used for what was read so far.
+            taken: number of bytes of memory that the part read so far needs.
 
         Raises:
-            MemoryError: if the whole file would need more memory than is free.
+            MemoryError: if the file needs more memory than is free.
         """
         if self.size is not None and self.position:
             whole = taken * max(1.0, self.size / self.position)
@@ -200,9 +213,14 @@ class HashedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
-    """Open a file, or standard input; errors in its bytes become errors that name the file.
+    """Open a file, or standard input, in a context.
 
-    The bytes of a pipe, which can be read only once, are kept, because a file may be read twice.
+    The bytes of a pipe are stored in `settings.kept`, because a pipe can be read only once.
+
+    Raises:
+        ValueError: if the file cannot be decoded or decompressed, or changes while it is read. The
+            message names the file.
+        MemoryError: if the free memory cannot hold the bytes of a pipe.
     """
     name = "standard input" if str(path) == STDIN else path.name
     with contextlib.ExitStack() as opened:
@@ -245,7 +263,7 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
 
 
 def _find_undecodable(file: HashedFile, encoding: str) -> int:
-    """Return the number of the first line with bytes that are not text."""
+    """Return the number of the first line that cannot be decoded."""
     unpacked, decoder = file.open_bytes(), codecs.getincrementaldecoder(encoding)()
     lines = 1
     with contextlib.suppress(EOFError, OSError, zlib.error):
@@ -268,14 +286,18 @@ def _open_standard_input() -> BinaryIO:
 
 
 def read_whole(name: str, read: Callable[[int], Any]) -> list[Any]:
-    """Read all parts of a file; a small compressed file may exceed the memory.
+    """Read a whole file in parts, and return the parts.
+
+    After each part, the function checks the free memory, because a small compressed file may
+    contain a lot of data.
 
     Args:
         name: name of the file in messages.
-        read: function that returns a given number of bytes or characters, none at the end.
+        read: function `(size)` that returns at most `size` bytes or characters, and an empty value
+            at the end of the file.
 
     Raises:
-        MemoryError: if memory cannot hold the file, as soon as this is known.
+        MemoryError: if the free memory cannot hold the file.
     """
     parts, size = [], 0
     while part := read(_PIPE_BYTES):
@@ -286,15 +308,15 @@ def read_whole(name: str, read: Callable[[int], Any]) -> list[Any]:
 
 
 def require_memory(name: str, size: float, taken: float = 0.0) -> None:
-    """Raise an error if outputs of a given size, and their copy, exceed the free memory.
+    """Raise an error if the free memory cannot hold outputs and a copy of them.
 
     Args:
         name: name of the outputs in the message.
-        size: bytes of the outputs.
-        taken: bytes that are already used for them.
+        size: number of bytes of all outputs.
+        taken: number of bytes of outputs that are already in memory.
 
     Raises:
-        MemoryError: if the outputs do not fit.
+        MemoryError: if the outputs and their copy need more memory than is free.
     """
     needed, free = _WORKING_COPIES * size - taken, measure_free_memory()
     if free is not None and needed > free:
@@ -303,7 +325,7 @@ def require_memory(name: str, size: float, taken: float = 0.0) -> None:
 
 
 def measure_free_memory() -> float | None:
-    """Return the number of free bytes of memory, or None if the system does not report it."""
+    """Return the number of bytes of memory that are free, or None if it is unknown."""
     limits = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()

@@ -1,7 +1,7 @@
-"""Mechanisms: native noise, the base classes of published systems, and users' callables.
+"""Mechanisms: kinds of noise, and the base classes of the published systems of dpcore.
 
-For audits and experiments, not for releasing data: the last bits of a float with added noise reveal
-the input (Mironov 2012), and the generators here are not cryptographic.
+All noise is for audits and experiments, not for releasing data. The last bits of a float with added
+noise reveal the input (Mironov 2012), and the random numbers are not cryptographic.
 """
 
 from ..streams import Rng
@@ -40,4 +40,4 @@ __all__ = [
 ]
 
 PRIMITIVES: tuple[type[Primitive], ...] = list_declared()
-"""The classes of native noise."""
+"""The classes of noise that the compiled core of dpcore draws."""

@@ -1,12 +1,11 @@
-"""Conversion of mechanisms' answers, or recorded outputs, to an array with one row per output.
+"""Conversion of what a mechanism returns (its answer) to an array with one row per output.
 
-numpy converts numbers to strings if both occur, and large integers to floats. It cuts NULs off the
-ends of strings and refuses rows of different lengths. If numpy would change or refuse an answer,
-every output is kept as a Python object.
+numpy may change values: it converts numbers to strings if an answer also holds strings, rounds
+large integers to floats, and removes NULs from the ends of strings. It refuses rows of different
+lengths. If numpy would change or refuse an answer, every output is stored as a Python object.
 
-Column names, field names, categories, the start of a row numbering and the shape of a data frame's
-rows are observed only once per call. All rows of one call share them, so counts of rows must not
-use them.
+All rows of one call share the names of columns and fields, the categories, the start of the index,
+and the shape of a row. Therefore an audit must not count these facts once per row.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from ..packages import converts_to_array, has_all, is_tensor
 from .spellings import Lines, restore_numbers
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
-"""Types of rows that are read in the same way, so only their type distinguishes them."""
+"""Types of rows that become equal arrays. Only the name of the type distinguishes these rows."""
 _MAX_EXACT_INTEGER: Final = 2**53
 _MAX_PADDING_FACTOR: Final = 8
-"""Strings stay objects if one array would need more than this factor times their total length."""
+"""Strings are stored as objects if an array would need this factor times their total length."""
 _SMALL_ARRAY_CHARACTERS: Final = 2**20
 _MAX_STRING_CHARACTERS: Final = 2**16
-"""Longest string that is not kept as an object; in an array it takes four times its memory."""
+"""Longest string that is stored in an array of strings, with four bytes per character."""
 _PLAIN_CLASSES: Final[dict[type, type]] = {np.float64: float, np.int64: int, np.bool_: bool}
-"""Scalars of numpy, and the Python numbers that functions also return for them."""
+"""Types of numpy's scalars, each with the Python type that counts as the same type."""
 _SIGNATURE: Final = "dpcore.signature"
-"""Key of the types of rows in a dtype's metadata."""
+"""Key in a dtype's metadata for the original types of the rows."""
 _MAX_NESTING_DEPTH: Final = 64
 """Largest depth of nested containers that is read."""
 _MAX_AXES: Final = 16
@@ -57,20 +56,20 @@ _IMMUTABLE_TYPES: Final = (
 
 
 def is_frame(value: Any) -> bool:
-    """Return True for a table like a pandas DataFrame: with columns, an index and `iloc`."""
+    """Return True if a value is a table like a pandas DataFrame."""
     return has_all(type(value), "columns", "index", "iloc", "dtypes")
 
 
 def is_table_class(cls: type) -> bool:
-    """Return True for a class whose objects `table_to_mapping` can convert."""
+    """Return True for a class of tables that `table_to_mapping` can convert."""
     kinds = ("iloc", "index"), ("to_pydict",), ("get_columns",)
     return any(has_all(cls, *kind) for kind in kinds)
 
 
 def names_its_columns(value: Any) -> bool:
-    """Return True for a table of pandas, polars or pyarrow, or an array with fields.
+    """Return True for a table of pandas, polars or pyarrow, and for an array with fields.
 
-    A series counts as a table if its index is not just 0, 1, 2, ..., or if it has categories.
+    The result is also True for a series with categories, or with an index other than 0, 1, 2, ...
     """
     if is_series(value):
         return numbering_of(value.index) != (0, 1) or has_all(value.dtype, "categories")
@@ -83,23 +82,23 @@ def _list_fields(value: Any) -> tuple[str, ...]:
 
 
 def is_series(value: Any) -> bool:
-    """Return True for a column like a pandas Series."""
+    """Return True if a value is a column like a pandas Series."""
     cls = type(value)
     return has_all(cls, "iloc", "to_frame") and not has_all(cls, "columns")
 
 
 def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDArray[Any]:
-    """Convert a frame to an array with one row for each of its rows.
+    """Convert a data frame to an array with the same number of rows.
 
     Args:
-        frame: frame, see `is_frame`.
-        fields: names of the fields in other calls; () if those returned a table of numbers, or
-            None if no other call is known.
+        frame: a table like a pandas DataFrame.
+        fields: names of the fields in other calls. () means that other calls returned a table of
+            numbers. None means that other calls are unknown.
 
     Returns:
-        An array of shape `(size, columns)` if all columns are numbers of one kind and the index
-        numbers the rows. Otherwise, a structured array with a field for each column. An index that
-        does not number the rows is the last field, named by ``index.name`` or "index".
+        An array of shape `(size, columns)` if all columns hold numbers of one kind and the index
+        numbers the rows. Otherwise a structured array with one field per column. Its last field is
+        the index if the index does not number the rows, with the name ``index.name`` or "index".
     """
     columns = [_read_column(column) for column in _columns_of(frame)]
     kinds = {column.dtype.kind for column in columns}
@@ -122,16 +121,16 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
 
 
 def table_to_mapping(table: Any) -> dict[Any, Any]:
-    """Convert a table to a mapping from names to lists.
+    """Convert a table to a mapping from column names to lists.
 
     Args:
-        table: a frame or a series of pandas, a frame of polars, a table of pyarrow, or an array
-            with fields.
+        table: a pandas DataFrame or Series, a polars DataFrame, a pyarrow Table, or an array with
+            fields.
 
     Returns:
-        The columns in their order. For a series, its values by their labels, or "values" and
-        "index" if labels repeat. It also holds these entries if they carry information: an index
-        that does not number the rows from 0, names of index and columns, categories.
+        The columns, in their order. A Series gives its values by their labels, or two lists
+        "values" and "index" if labels repeat. The mapping also holds the categories, the names of
+        index and columns, and an index other than 0, 1, 2, ...
 
     Example:
         >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))
@@ -162,21 +161,21 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
 
 
 def column_names(answer: Any) -> tuple[Any, ...]:
-    """Return the column names of a frame, or the name of a series; otherwise an empty tuple."""
+    """Return the column names of a data frame, or the name of a series; () for other values."""
     if is_series(answer):
         return () if answer.name is None else (answer.name,)
     return tuple(answer.columns.tolist()) if is_frame(answer) else ()
 
 
 def _columns_of(table: Any) -> list[Any]:
-    """Return the columns of a frame; a series is a list of one column."""
+    """Return a list of the columns of a data frame, or a list with a series itself."""
     if is_series(table):
         return [table]
     return [table.iloc[:, place] for place in range(table.shape[1])]
 
 
 def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
-    """Return columns (or a series' values) as lists, and True if labels are the keys."""
+    """Return a mapping from names to lists, and True if a series' labels are the keys instead."""
     columns = [_read_column(column).tolist() for column in _columns_of(table)]
     if is_series(table):
         if labels and len(set(labels)) == len(labels):
@@ -188,7 +187,7 @@ def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bo
 
 
 def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
-    """Add an entry under a name that is not yet a key."""
+    """Add an entry to a mapping; append "_" to its name while the name is already a key."""
     while name in mapping:
         name = f"{name}_"
     mapping[name] = value
@@ -197,7 +196,7 @@ def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
 def numbering_of(index: Any) -> tuple[int, int] | None:
     """Return start and step of an index that numbers the rows, or None for any other index.
 
-    A range with any step, or consecutive whole numbers, number the rows.
+    Such an index is a range with any step, or consists of consecutive whole numbers.
     """
     if has_all(index, "start", "step") and isinstance(index.start, int):
         return index.start, int(index.step)
@@ -208,7 +207,7 @@ def numbering_of(index: Any) -> tuple[int, int] | None:
 
 
 def call_facts(answer: Any) -> dict[str, Any]:
-    """Return the facts that a call shows only once, by their names in messages.
+    """Return the facts that all rows of one call share, by their names in messages.
 
     Args:
         answer: return value of the mechanism, before it becomes an array.
@@ -236,7 +235,7 @@ def call_facts(answer: Any) -> dict[str, Any]:
 
 
 def _list_time_types(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the types of columns of times, by their names in messages."""
+    """Return the dtypes of all columns of times, by the names of these types in messages."""
     return {
         f"type of {f'column {name!r}' if name else 'the times'}": (str(column.dtype),)
         for name, column in columns.items()
@@ -263,7 +262,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
 
 
 def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the categories of all columns with categories, by their names in messages."""
+    """Return the categories of each column that has categories, by their names in messages."""
     return {
         f"categories of column {column.name!r}": tuple(column.dtype.categories)
         for column in _columns_of(table)
@@ -272,7 +271,7 @@ def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def _read_column(column: Any) -> npt.NDArray[Any]:
-    """Return a column as an array; missing values without a number become None."""
+    """Return a column of a table as an array, with None for missing values other than NaN."""
     values = np.asarray(column)
     if values.dtype != object:
         return values.astype(object) if values.dtype.kind in "USV" else values
@@ -284,7 +283,7 @@ def _read_column(column: Any) -> npt.NDArray[Any]:
 
 
 def _make_unique(names: list[Any]) -> list[str]:
-    """Convert names to distinct strings."""
+    """Convert names to strings; append "_" to a string that occurred before."""
     unique_names: list[str] = []
     for name in names:
         text = str(name) or "_"
@@ -301,19 +300,19 @@ def rows_of(
     shape: tuple[int, ...] | None = None,
     keeps_forms: bool = False,
 ) -> npt.NDArray[Any]:
-    """Convert an answer to an array whose rows are the outputs.
+    """Convert an answer, the return value of a mechanism, to an array with one row per output.
 
     Args:
         name: name of the answer in messages.
         answer: an array, or a sequence of outputs of any type.
         requirement: requirement that messages state.
-        shape: shape of one output, if it is known from other answers. Objects are then arranged in
-            this shape.
-        keeps_forms: True to keep rows of several types as objects.
+        shape: shape that an output had in other answers, or None. If the result is an array of
+            objects, its rows get this shape.
+        keeps_forms: True to store rows of several types as objects.
 
     Returns:
-        The array that numpy makes from the answer, if it is exact; otherwise a 1-d array of
-        objects.
+        The array that numpy makes from the answer, if numpy changes no value. Otherwise a 1-d array
+        of objects.
 
     Raises:
         TypeError: if the answer cannot be read as an array.
@@ -348,21 +347,21 @@ def outputs_of(
     shape: tuple[int, ...] | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
-    """Convert a mechanism's answer to an array, and check that it has one row for each output.
+    """Convert the answer of a mechanism to an array, and check that it has `size` rows.
 
     Args:
         name: name of the outputs in messages.
-        answer: answer, see `rows_of`. A frame becomes an array with fields, see `frame_to_rows`.
+        answer: an array, a sequence of outputs of any type, or a data frame.
         size: requested number of outputs.
-        shape: shape of one output, see `rows_of`.
-        fields: names of the fields of a frame in other calls.
+        shape: shape that an output had in other calls, or None.
+        fields: field names that a data frame had in other calls, or None.
 
     Returns:
         The outputs, shape `(size, ...)`.
 
     Raises:
         TypeError: if the answer or a row cannot be read.
-        ValueError: if entries are masked, or the number of rows is not `size`.
+        ValueError: if entries are masked, or if the number of rows is not `size`.
 
     Example:
         >>> outputs_of("outputs", ["a", None], 2).dtype
@@ -381,7 +380,7 @@ def outputs_of(
 
 
 def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Make a 1-d array of objects, with one object for each row.
+    """Make a 1-d object array whose entries are the given rows.
 
     Example:
         >>> to_object_array([(1, 2), (3, 4)]).shape
@@ -396,23 +395,23 @@ def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
 
 @lru_cache(maxsize=256)
 def is_immutable(cls: type) -> bool:
-    """Return True for a class whose objects later calls cannot change."""
+    """Return True for a class whose objects cannot change."""
     return issubclass(cls, _IMMUTABLE_TYPES) and not issubclass(cls, np.void)
 
 
 @lru_cache(maxsize=256)
 def is_opaque(cls: Any) -> bool:
-    """Return True for a class whose objects have no parts and equal only themselves."""
+    """Return True for a class whose objects have no parts, and are equal only to themselves."""
     has_parts = has_all(cls, "__len__", "__contains__") or is_dataclass(cls)
     return cls.__eq__ is object.__eq__ and not has_parts and not converts_to_array(cls)
 
 
 def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy of an answer that later calls cannot change; opaque objects are not copied.
+    """Return a copy of an answer, which later calls of the function cannot change.
 
     Args:
-        answer: return value of a function.
-        memo: dictionary that `copy.deepcopy` fills with the mutable objects at any depth.
+        answer: return value of a function. Objects without readable parts are not copied.
+        memo: dictionary in which `copy.deepcopy` records the mutable objects that it copied.
 
     Raises:
         Exception: if a mutable object cannot be copied.
@@ -427,10 +426,10 @@ def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
 
 @dataclass
 class AnswerKeeper:
-    """Answers of one function, each in the state in which the function returned it.
+    """Answers of one function, in the state in which the function returned them.
 
-    The first answers are copied, which shows the mutable objects in them. If such an object is
-    returned again, every later answer is copied.
+    The first 16 answers are copied. If the function returns the same mutable object twice, all
+    later answers are copied, too.
 
     Args:
         name: name of the function in messages.
@@ -451,8 +450,8 @@ class AnswerKeeper:
         """Add an answer.
 
         Raises:
-            TypeError: if an object that cannot be copied is returned again, or if an opaque object
-                has changed.
+            TypeError: if the function returns the same object again, and this object has changed or
+                cannot be copied.
         """
         cls: Any = type(answer)
         if cls in self._watched and id(answer) not in self._objects:
@@ -475,7 +474,7 @@ class AnswerKeeper:
         self.values.append(answer)
 
     def _copy(self, answer: Any) -> Any:
-        """Return a copy of an answer, and check if an earlier answer shares objects with it."""
+        """Return a copy of an answer, and record if an earlier answer held the same objects."""
         memo: dict[int, Any] = {}
         cls: Any = type(answer)
         state: Any = None
@@ -499,14 +498,14 @@ class AnswerKeeper:
 
 
 def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
-    """Raise an error for objects that cannot be read, with advice on what to return instead.
+    """Raise an error for outputs of a type that cannot be read, with advice on another type.
 
     Args:
         name: name of the outputs in messages.
-        rows: outputs, or a tuple with only the whole answer.
+        rows: the outputs, or a tuple that holds the whole answer.
 
     Raises:
-        TypeError: if an object is an iterator, a coroutine, a sparse matrix or a graph.
+        TypeError: if an output is an iterator, a coroutine, a sparse matrix or a graph.
         ValueError: if entries of an array are masked.
     """
     for cls in set(map(type, rows)):
@@ -521,7 +520,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
 @lru_cache(maxsize=256)
 def _suggest_instead(cls: type) -> str | None:
-    """Advise what to return instead of objects of a class; return None for a readable class."""
+    """Return advice on another type if objects of a class cannot be read, and otherwise None."""
     if issubclass(cls, Awaitable):
         return "what a coroutine returns (call asyncio.run, or await it)"
     if issubclass(cls, (Iterator, AsyncIterator)):
@@ -535,14 +534,14 @@ def _suggest_instead(cls: type) -> str | None:
 
 
 def refuse_nested(name: str, rows: Sequence[Any]) -> None:
-    """Raise an error for rows that contain themselves or are nested too deeply.
+    """Raise an error for outputs that contain themselves, or are nested too deeply.
 
     Args:
         name: name of the outputs in messages.
-        rows: outputs.
+        rows: the outputs.
 
     Raises:
-        TypeError: if containers are nested more than 64 deep.
+        TypeError: if lists, tuples or dictionaries are nested to more than 64 levels.
     """
     level: Iterable[Any] = rows
     for _ in range(_MAX_NESTING_DEPTH):
@@ -564,9 +563,9 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
 
 
 def signature_of(answer: Any, depth: int = 0) -> Any:
-    """Return the types of an answer and of its contents, which an array does not keep.
+    """Return the types of an answer and of its contents, which are lost in an array.
 
-    Contents deeper than the axes of any array are left out.
+    Contents at more than 16 levels are left out.
 
     Example:
         >>> signature_of((1, np.float64(0.5))) == (tuple, (int, float))
@@ -583,17 +582,19 @@ def signature_of(answer: Any, depth: int = 0) -> Any:
 
 
 def has_both_zeros(array: npt.NDArray[Any]) -> bool:
-    """Return True if rows of numbers contain both 0.0 and -0.0."""
+    """Return True if an array of two dimensions or more contains both 0.0 and -0.0."""
     signs = np.signbit(array[array == 0.0]) if array.ndim > 1 and array.dtype.kind == "f" else []
     return len(set(signs)) > 1
 
 
 def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
-    """Return an array from which the original rows can be restored, or None if this is impossible.
+    """Return an array whose dtype also stores the original types of the rows.
+
+    The result is None if the original rows could not be restored from it.
 
     Args:
-        array: rows with one signature.
-        signature: types of the rows, see `signature_of`.
+        array: rows that all have the same types.
+        signature: the types, a result of `signature_of`.
     """
     if array.dtype == object or not array.size:
         return array
@@ -609,12 +610,12 @@ def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] 
 
 
 def get_signature(array: npt.NDArray[Any]) -> Any:
-    """Return the signature stored with an array, or None if its dtype determines the types."""
+    """Return the row types that an array stores, or None if its dtype determines them."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
-    """Return the rows of an array in their original form: lists or tuples of their numbers."""
+    """Return the rows of an array as they were before, such as lists or tuples of numbers."""
     signature = get_signature(array)
     if isinstance(signature, str):
         return restore_numbers(array.tolist(), signature)
@@ -630,7 +631,7 @@ def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
 
 
 def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return outputs as a 1-d array of objects; rows of numbers become lists.
+    """Return outputs as a 1-d object array, in which rows of numbers are lists.
 
     Example:
         >>> rows_to_objects(np.zeros((1, 2))).tolist()
@@ -649,8 +650,8 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         parts: at least one array, each of shape `(size, ...)`.
 
     Returns:
-        An array of shape `(sum of sizes, ...)`. If the shapes differ or numpy would change values
-        (numbers to strings), a 1-d array of objects.
+        An array of shape `(sum of sizes, ...)`. If the shapes differ, or if numpy would change
+        values (such as numbers to strings), the result is a 1-d object array.
 
     Example:
         >>> join_outputs([np.zeros(1), np.array(["a"])]).tolist()
@@ -675,7 +676,7 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def bytes_of(outputs: npt.NDArray[Any]) -> float:
-    """Estimate the bytes that one output takes when written, as the mean over 32 outputs.
+    """Estimate the number of bytes per output in a file, as the mean over 32 outputs.
 
     Example:
         >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
@@ -702,7 +703,7 @@ def _size_of(value: Any, depth: int = 0) -> float:
 def _arrange_rows(
     answer: Sequence[Any], rows: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
-    """Return the rows in the shape of other answers, or unchanged if this is not possible."""
+    """Return an object array whose rows have the given shape, or `rows` if this is impossible."""
     if shape == ():
         return to_object_array(answer)
     if is_deep(answer):
@@ -715,7 +716,7 @@ def _arrange_rows(
 
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Convert rows to an array; return None if numpy refuses or would change some of them."""
+    """Convert rows to an array; return None if numpy refuses a row or would change a row."""
     if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
         return None
     try:
@@ -726,7 +727,7 @@ def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
 
 
 def is_deep(rows: Any) -> bool:
-    """Return True if lists are nested too deeply for numpy; some contain themselves."""
+    """Return True if lists are nested too deeply for numpy, or contain themselves."""
     for _ in range(_MAX_AXES):
         if not isinstance(rows, (list, tuple)) or not rows:
             return False
@@ -735,7 +736,7 @@ def is_deep(rows: Any) -> bool:
 
 
 def _is_mixed(rows: Sequence[Any]) -> bool:
-    """Return True for rows of strings and numbers, which numpy converts slowly to strings."""
+    """Return True if the first row holds strings and numbers, which numpy would make strings."""
     row: Any = ()
     while rows and isinstance(rows[0], (list, tuple)):
         row = rows = rows[0]
@@ -745,7 +746,7 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
 
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
-    """Return True if a few long strings would make an array of equal widths too large."""
+    """Return True if an array of strings would be too large because of a few long strings."""
     if not rows or not isinstance(rows[0], (str, bytes)) or not _are_all(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
@@ -756,7 +757,7 @@ def _is_wasteful(rows: Sequence[Any]) -> bool:
 
 
 def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
-    """Return True if the entries of the array equal those of the rows."""
+    """Return True if the entries of an array are equal to the entries of the rows."""
     kind = array.dtype.kind
     if kind in "US":
         expected = str if kind == "U" else bytes
@@ -778,7 +779,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
 
 
 def _has_one_form(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
-    """Return True if an array of numbers keeps the type of each row and the sign of each zero."""
+    """Return True if all rows have the same types, and no zeros of different signs."""
     if isinstance(rows, Lines) and rows.has_forms:
         return False
     is_numeric = array.dtype.kind in "buifc"

@@ -1,4 +1,4 @@
-"""Two baselines with their distributions: output equal to the input, and bits without the input."""
+"""Two baselines: an output that is equal to the input, and random bits that ignore the input."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _identity_log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity(Primitive):
-    """No noise: the output is the input. This baseline has no privacy.
+    """No noise: the output is equal to the input. This baseline gives no privacy.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This baseline is for audits and experiments, not for releasing data.
 
     Source:
         Habernal (2022), section 5, the baseline that copies the input.
@@ -45,11 +45,10 @@ def _random_bits_log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
 @with_law(log_votes=_random_bits_log_votes, support=lambda noise: (0.0, 1.0), blind=True)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
-    """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, for any input.
+    """Fair bits: every entry of an output is 0.0 or 1.0, each with probability 1/2.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
-
-    This baseline has perfect privacy (epsilon 0).
+    This baseline is for audits and experiments, not for releasing data. The output does not depend
+    on the input, except for its number of entries. Epsilon is therefore 0.
 
     Source:
         Habernal (2022), section 5, the baseline that ignores the input.

@@ -1,8 +1,8 @@
-"""Calls of a user's mechanism: its generator, its name, and outputs that later calls cannot change.
+"""Calls of mechanisms that users write in Python, and `repeat`.
 
-A function of one answer becomes a mechanism of many outputs, with one call for each. Numbers, and
-arrays of one shape, are stacked. Any other answer (strings, mappings, lists of different lengths,
-None) is one output in a 1-d object array.
+`repeat` makes a mechanism from a function that returns one answer per call. Numbers, and arrays of
+equal shape, are stacked. All other answers (strings, mappings, lists of different lengths, None)
+are stored in a 1-d object array.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _NO_SETTINGS: Final = {
     "size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials", "rng", "generator",
     "random_state", "seed",
 }  # fmt: skip
-"""Names of a second argument that is a size or a source of randomness, even with a default."""
+"""Names of arguments that are a size or a source of randomness, even if they have a default."""
 _REPEATED_FAILURES: Final = 4
-"""Number of calls on each input that show which input raises."""
+"""Number of calls on each input that show which input raises an exception."""
 _MAX_REPEATED_CALLS: Final = 64
-"""Largest number of outputs of such a call, if no seed repeats the function's randomness."""
+"""Largest number of outputs of such a call, if a seed does not determine the outputs."""
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 _PLAIN_TYPES: Final = frozenset((float, int, bool, str, type(None), np.float64))
 _GeneratorStyle = Literal["position", "keyword"]
@@ -61,7 +61,10 @@ _GeneratorStyle = Literal["position", "keyword"]
 def make_generator(
     seed: int, purpose: int, side: int, block: int, *further: int
 ) -> np.random.Generator:
-    """Make the generator of one block of a Python callable, or of a further part of that block."""
+    """Make the numpy Generator for one block of a mechanism's outputs, or for a part of a block.
+
+    All numbers together determine the generator: equal numbers give equal generators.
+    """
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
 
@@ -69,15 +72,15 @@ def make_generator(
 def mechanism_of(
     given: Any, requirement: str = "a callable (x, size, rng) -> outputs"
 ) -> Callable[..., Any]:
-    """Check that a user's mechanism is an object that can be called, and return it.
+    """Check that a user's mechanism is a callable `(x, size, rng)`, and return it.
 
     Args:
         given: the mechanism.
         requirement: requirement that an error message states.
 
     Raises:
-        TypeError: if it is a class, if it cannot be called, or if it is a function of one answer,
-            from which `dpcore.repeat` makes a mechanism.
+        TypeError: if the mechanism is a class, if it cannot be called, or if it returns one answer
+            per call. From such a function, `dpcore.repeat` makes a mechanism.
     """
     if isinstance(given, type) or not callable(given):
         raise mistyped("mechanism", f"{requirement}{_advise_on_mistake(given)}", given)
@@ -90,7 +93,7 @@ def mechanism_of(
 
 
 def _advise_on_mistake(mechanism: Any) -> str:
-    """Return advice for an object that is not a mechanism."""
+    """Return advice for an error message about an object that is not a mechanism."""
     if isinstance(mechanism, str):
         return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
     if has_all(mechanism, "shape") or isinstance(mechanism, (list, tuple)):
@@ -99,14 +102,15 @@ def _advise_on_mistake(mechanism: Any) -> str:
 
 
 def refuse_signature(function: Any, name: str) -> None:
-    """Raise an error for a function that takes a size but no generator, or both in a wrong order.
+    """Raise an error for a function with the arguments (x, size), or (x, rng, size) in this order.
 
     Args:
-        function: user's function; other objects pass.
+        function: user's function. Other objects raise no error.
         name: name of the function in the message.
 
     Raises:
-        TypeError: if its arguments are named (x, size) or (x, rng, size).
+        TypeError: if the arguments have these names. For name "mechanism", also if the second
+            argument is a setting, such as ``epsilon=1.0``.
     """
     if not inspect.isroutine(function):
         return
@@ -129,7 +133,7 @@ def refuse_signature(function: Any, name: str) -> None:
 
 
 def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
-    """Raise an error if a function's second argument is a setting and not a size."""
+    """Raise an error if the second argument of a function is a setting, such as ``epsilon=1.0``."""
     second = parameters[1] if len(parameters) > 1 else None
     if second is None or second.name in _NO_SETTINGS:
         return
@@ -142,7 +146,7 @@ def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter
 
 
 def answers_once(function: Callable[..., Any]) -> bool:
-    """Return True if a function takes `(x)` or `(x, rng)`, and not `(x, size, rng)`.
+    """Return True if a function can be called as `f(x)` or `f(x, rng)`, but not `f(x, size, rng)`.
 
     Example:
         >>> answers_once(lambda x, rng: x), answers_once(lambda x, size, rng: x)
@@ -171,9 +175,10 @@ def call_mechanism(
     shape: tuple[int, ...] | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
-    """Call a Python mechanism once, and pass on its own exceptions unchanged.
+    """Call a Python mechanism once, and return its outputs as an array with `size` rows.
 
-    Only the caller holds the outputs: a buffer that the mechanism may fill again is copied.
+    The outputs are copied if the mechanism still refers to their memory, and thus may change them
+    later. Exceptions of the mechanism are raised unchanged.
     """
     name = f"outputs of {name_of(mechanism)}"
     # Do not give the answer another name, because `_held_elsewhere` counts references.
@@ -189,15 +194,17 @@ def explain_failures(
     size: int,
     make_rng: Callable[[int, int], np.random.Generator],
 ) -> Iterator[None]:
-    """Add a note to a mechanism's exception if only one of two inputs causes it.
+    """Return a context that adds a note to a mechanism's exception if only one input causes it.
 
-    Both inputs are called until a call fails again, and then some more times.
+    After an exception, the mechanism is called on x and on x' until a call fails again. It is then
+    called three more times on each input.
 
     Args:
         mechanism: the mechanism.
         inputs: x and x'.
         size: number of outputs of the call that may fail.
-        make_rng: function `(side, number)` that returns a generator; number 0 is the failed one.
+        make_rng: function `(side, number)` that returns a generator for x (side 0) or x' (side 1).
+            Number 0 is the generator of the call that failed.
     """
     try:
         yield
@@ -250,9 +257,10 @@ def _add_note_on_failures(
 def tensor_of(
     mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Held | npt.NDArray[Any]:
-    """Call a mechanism that makes tensors; keep them on their device if events can read them.
+    """Call a mechanism that returns tensors.
 
-    Events read the outputs before the next call, so a buffer that is filled again is not copied.
+    The tensor stays on its device if events can read it there. Otherwise it becomes an array. It is
+    not copied, because the audit reads it before the next call of the mechanism.
     """
     tensor = mechanism.tensor(x, size, rng)
     # The name is computed only for messages: the text of a whole model takes longer than a block of
@@ -266,17 +274,17 @@ def tensor_of(
 
 
 def makes_tensors(mechanism: Any) -> bool:
-    """Return True if a mechanism has `tensor(x, size, rng)` and a `device_type`."""
+    """Return True if a mechanism has a method `tensor(x, size, rng)` and a `device_type`."""
     # A user's class may have one of the two attributes for another purpose.
     made = callable(mechanism_attribute(mechanism, "tensor"))
     return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
 
 
 def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
-    """Set torch's threads within a block to the mechanism's `torch_threads`, if it has this value.
+    """Return a context in which torch uses the mechanism's `torch_threads`, if it has this value.
 
-    For a block of 2^17 numbers, two threads are hardly faster than one. On a busy machine they wait
-    for each other eighty times as long.
+    For 2^17 numbers, two threads are hardly faster than one thread, and much slower on a busy
+    machine.
     """
     n_threads = (
         mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
@@ -286,7 +294,7 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def set_torch_threads(count: int) -> Iterator[None]:
-    """Set torch's number of threads within a block; torch must already be imported."""
+    """Return a context in which torch uses `count` threads; torch must already be imported."""
     torch = imported_module("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -297,15 +305,15 @@ def set_torch_threads(count: int) -> Iterator[None]:
 
 
 def one_by_one(mechanism: Any) -> bool:
-    """Return True if a mechanism calls a user's function once for each output."""
+    """Return True if a mechanism calls a user's function (or a command) once for each output."""
     is_stated = mechanism_attribute(mechanism, "reproducible") is not None
     return is_stated and not makes_tensors(mechanism)
 
 
 def runs_on(mechanism: Any) -> str:
-    """Return the device and torch version of a mechanism that makes tensors; else an empty string.
+    """Return the device and the torch version on which a mechanism's random numbers depend.
 
-    Streams differ between devices, and between versions of torch.
+    The result is empty if the mechanism does not return tensors.
 
     Example:
         >>> runs_on(lambda x, size, rng: rng.normal(x, 1.0, size))
@@ -318,10 +326,9 @@ def runs_on(mechanism: Any) -> str:
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
-    """Return True if other references to an array's memory may exist, judged by reference counts.
+    """Return True if other objects may refer to the memory of an array.
 
-    An array without other references is not copied. A copy would cost 2 % of the time to draw
-    Laplace noise, and 12 % of the time to draw uniform numbers. In doubt the answer is True.
+    The function compares reference counts. In doubt it returns True.
 
     Args:
         outputs: array to which the caller has exactly one reference.
@@ -337,7 +344,7 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
 
 
 def _copy_held_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return rows of objects; copy them if the mechanism also holds them and may change them."""
+    """Return an object array, with copied objects if the mechanism may change them later."""
     rows: npt.NDArray[Any] = outputs.reshape(-1)
     for place in {0, rows.size - 1} if rows.size else ():
         kind: Any = type(rows[place])
@@ -354,10 +361,7 @@ _USUAL_ROW_HOLDERS = sys.getrefcount(_FRESH_ROWS[0])
 
 
 def _count_usual_holders() -> tuple[int, int]:
-    """Count the references to an array without other references, and to its base.
-
-    They are counted at run time, because Python versions differ in their internal references.
-    """
+    """Count the references to a new array and to its base, which differ between Python versions."""
 
     def count_holders(outputs: npt.NDArray[Any]) -> tuple[int, int]:
         base = outputs.base
@@ -375,15 +379,16 @@ _USUAL_HOLDER_COUNTS = _count_usual_holders()
 
 @dataclass(frozen=True, slots=True, order=True)
 class Raised(Shown):
-    """The outcome "an exception was raised", which an audit counts like any other output.
+    """An output of a mechanism that stands for an exception which the user's function raised.
 
-    The message is part of the output, because the caller of the function can read it. Two outcomes
-    are compared and sorted by name and message. A list with outputs of several types, such as
-    numbers and `Raised`, is sorted with ``key=repr``.
+    An audit counts it like any other output. The message is part of the output, because the caller
+    of the function can read it. Two such outputs are equal if their names and messages are equal.
+    To sort a list that also holds other outputs, such as numbers, use ``key=repr``.
 
     Args:
-        name: name of the class, such as "ValueError"; for a command "exit status 3" or "signal 11".
-        message: text of the exception; for a command, the text that it wrote.
+        name: name of the exception's class, such as "ValueError". For a command, "exit status 3" or
+            "signal 11".
+        message: text of the exception. For a command, the text that the command wrote.
 
     Example:
         >>> Raised("ValueError") == Raised("ValueError"), Raised("KeyError") < Raised("ValueError")
@@ -397,7 +402,7 @@ class Raised(Shown):
 
     @classmethod
     def of(cls, error: Exception) -> Raised:
-        """Return the outcome that represents an exception."""
+        """Return the output that stands for an exception."""
         message = ""
         with suppress(Exception):
             # A user's class of exceptions may raise in `str`.
@@ -410,14 +415,16 @@ class Raised(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repeated(Shown):
-    """A mechanism that calls a function once for each output; `repeat` makes it.
+    """A mechanism that calls a function once for each output; `dpcore.repeat` makes it.
 
     Args:
-        fn: function, `fn(x)` or `fn(x, rng)`.
-        seeded: source of its randomness, "rng", "global" or "own".
-        catch: exceptions that count as outcomes.
-        thread_safe: True if the function may run in several threads at once.
-        title: the name in reports, or "" for that of the function.
+        fn: the function, `fn(x)` or `fn(x, rng)`.
+        seeded: source of the function's randomness. "rng" is the numpy Generator that the function
+            gets. "global" are the global generators of Python, numpy and torch. "own" is any other
+            source.
+        catch: classes of exceptions that count as outputs.
+        thread_safe: True if several threads may call the function at once.
+        title: name in reports. If it is empty, the report shows the name of the function.
     """
 
     fn: Callable[..., Any]
@@ -429,12 +436,12 @@ class Repeated(Shown):
 
     @property
     def reproducible(self) -> bool:
-        """True if the generator determines the outputs, so an audit's seed repeats the audit."""
+        """True if the seed of an audit determines the outputs, False with seeded="own"."""
         return self.seeded != "own"
 
     @property
     def name(self) -> str:
-        """Name in reports."""
+        """Name of the mechanism in reports."""
         return self.title or f"repeat({dotted_name(self.fn)})"
 
     def __repr__(self) -> str:
@@ -444,13 +451,13 @@ class Repeated(Shown):
         """Call the function `size` times on `x`.
 
         Args:
-            x: input, passed on unchanged.
+            x: the input, which the function gets unchanged.
             size: number of outputs.
-            rng: a numpy Generator.
+            rng: numpy Generator, the source of the randomness unless seeded="own".
 
         Returns:
-            The stacked answers, shape `(size, ...)`. With `catch`, or if the answers have no common
-            shape, an object array of shape `(size,)`.
+            The stacked answers, shape `(size, ...)`. With `catch`, or if the answers are not
+            numbers of one shape, an object array of shape `(size,)`.
 
         Raises:
             TypeError: if an answer is an iterator, a coroutine, a sparse matrix or a graph.
@@ -469,20 +476,20 @@ class Repeated(Shown):
         orders: Sequence[tuple[int, int]],
         turn: int,
     ) -> list[npt.NDArray[Any]]:
-        """Call the function `size` times on each of two inputs, in turns.
+        """Call the function `size` times on each of two inputs, alternating between the inputs.
 
-        If the function keeps a state between calls, this state then changes in the same way for
-        both inputs.
+        If the function keeps a state between calls, a slow change of this state then affects the
+        two inputs equally.
 
         Args:
-            inputs: two inputs.
+            inputs: the two inputs.
             size: number of outputs for each input.
-            rngs: generators of the two inputs.
-            orders: for each turn, (0, 1) to begin with the first input, otherwise (1, 0).
-            turn: number of calls on one input before the same number on the other input.
+            rngs: a generator for each of the two inputs.
+            orders: order of the inputs in each turn, (0, 1) or (1, 0).
+            turn: number of calls on each input in one turn.
 
         Returns:
-            The results of two calls of the mechanism, each with its generator.
+            Two arrays, the outputs on the first and on the second input.
         """
         functions = [self._bound(rng) for rng in rngs]
         answers = [AnswerKeeper(dotted_name(self.fn)) for _ in inputs]
@@ -502,11 +509,11 @@ class Repeated(Shown):
 
 
 Catch = tuple[type[Exception], ...]
-"""Exceptions that count as outcomes."""
+"""Classes of exceptions that count as outputs."""
 
 
 def catch_of(catch: Any) -> Catch:
-    """Check one or several classes of exceptions that count as outcomes; return them."""
+    """Check that a value is one or several classes of exceptions; return them as a tuple."""
     kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -517,7 +524,7 @@ def catch_of(catch: Any) -> Catch:
 def keep_answers(
     answers: AnswerKeeper, fn: Callable[[Any], Any], x: Any, size: int, catch: Catch
 ) -> None:
-    """Call a function `size` times on `x`; keep answers and caught exceptions."""
+    """Call a function `size` times on `x`; add its answers and caught exceptions to `answers`."""
     add, append = answers.add, answers.values.append
     for _ in count_with_progress(size):
         try:
@@ -529,7 +536,7 @@ def keep_answers(
 
 
 def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
-    """Return answers as an array; as an array of objects if exceptions count as outcomes."""
+    """Return answers as an array, which holds objects if exceptions count as outputs."""
     if not catch:
         return stack_answers(answers.values, answers.name)
     # Convert these scalars to Python's numbers.
@@ -549,39 +556,50 @@ def repeat(
 ) -> Repeated:
     """Make a mechanism from a function that returns one output per call.
 
-    Numbers are stacked into an array of shape `(size,)`. Arrays, lists and tuples of numbers of one
-    shape are stacked into shape `(size, ...)`. Other outputs are stored in a 1-d object array:
-    strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
-    table (of pandas, polars or pyarrow, or an array with fields) becomes a mapping from column
-    names to lists. Its index and names are included if they carry information. For a pandas Series
-    with a plain index, only the values count. The shape and the names belong to the output, so
-    they may also refute a claim. With `catch`, outputs are always in an object array, which can
-    hold numbers and caught exceptions. A caught exception becomes `Raised(class name, message)`.
+    The mechanism returns its outputs in an array:
 
-    A function with its own entropy (a secure generator, OpenDP, a device) is audited unchanged. Its
-    draws are independent, so the bound holds. But a seed cannot repeat such an audit, and the
-    mechanism's attribute `reproducible` is False.
+    - Numbers are stacked into shape `(size,)`.
+    - Arrays, lists and tuples of numbers are stacked into shape `(size, ...)` if they all have the
+      same shape.
+    - Tables (of pandas, polars or pyarrow, or arrays with fields) become mappings from column names
+      to lists. The mapping also holds the index and the names of the table, unless they are the
+      defaults. A pandas Series with the default index is treated as an array.
+    - All other outputs are stored unchanged in a 1-d object array, such as strings, mappings, sets,
+      None, and lists of different lengths.
+
+    The shape of an output and the names in it are part of the output. Therefore a difference in
+    shapes or names may also refute a claim.
+
+    A function with its own source of randomness (such as a secure generator, or OpenDP) can be
+    audited unchanged. The certified bound holds, because the draws are independent. But a seed does
+    not repeat such an audit, and the attribute `reproducible` of the mechanism is False.
 
     Args:
-        fn: `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to a parameter named `rng` after
-            the first, or to a second parameter without default.
-        seeded: source of the randomness of `fn`. None chooses it by the signature of `fn`. "rng":
-            the generator that is passed to `fn`. "global": Python's `random`, `numpy.random` and,
-            if torch is imported, torch's default generators. They are seeded from the generator for
-            each call of the mechanism, and their state is restored afterwards. "own": its own
-            source; it is called as `fn(x)`.
-        catch: one or several classes of exceptions that count as outcomes; others are raised.
-        thread_safe: True to allow several threads; not with "global".
+        fn: the function, `fn(x)` or `fn(x, rng)`. A parameter `rng` after the first gets the numpy
+            Generator, or else a second parameter without default.
+        seeded: source of the randomness of `fn`. None chooses "rng" if `fn` has a parameter for the
+            generator, and "own" otherwise.
+
+            - "rng" is the numpy Generator that `fn` gets.
+            - "global" stands for Python's `random`, `numpy.random` and, if torch is imported,
+              torch's default generators. They are seeded before each call of the mechanism. Their
+              state is restored afterwards.
+            - "own" is any other source. The function is called as `fn(x)`.
+        catch: one or several classes of exceptions that count as outputs. An exception of these
+            classes becomes the output `Raised(class name, message)`, and all outputs are stored in
+            an object array. Other exceptions are raised.
+        thread_safe: True if several threads may call `fn` at once. Not allowed with "global".
         name: name of the mechanism in reports. Defaults to "repeat(...)" with the name of `fn`.
 
     Returns:
-        The mechanism `(x, size, rng) -> outputs`. It can be pickled if `fn` can.
+        The mechanism `(x, size, rng) -> outputs`. It can be pickled if `fn` can be pickled.
 
     Raises:
-        TypeError: if `fn` is not callable, `catch` holds an object other than exceptions, or `name`
-            is not a string.
-        ValueError: if `fn` takes neither `(x)` nor `(x, rng)`; if `seeded` is unknown, contradicts
-            the signature or `thread_safe`, or is missing although `fn` has no readable signature.
+        TypeError: if `fn` is not callable, if `catch` holds an object other than classes of
+            exceptions, or if `name` is not a string.
+        ValueError: if `fn` can be called neither as `fn(x)` nor as `fn(x, rng)`. Also if `seeded`
+            is unknown, or contradicts the signature of `fn` or `thread_safe`. Also if `seeded` is
+            None, but the signature of `fn` cannot be read.
 
     Example:
         >>> import numpy as np
@@ -617,7 +635,7 @@ def repeat(
 
 
 def is_own_code(mechanism: Any) -> bool:
-    """Return True for a user's Python function or object, also if it is wrapped by `repeat`.
+    """Return True if a mechanism is a user's Python function or object, with or without `repeat`.
 
     Example:
         >>> import dpcore
@@ -632,12 +650,12 @@ def is_own_code(mechanism: Any) -> bool:
 
 
 def is_shared(mechanism: Any) -> bool:
-    """Return True if several threads may call a function of one answer."""
+    """Return True if `repeat` made a mechanism whose function several threads may call at once."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
 def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
-    """Check the signature of a function, and return the source of its randomness."""
+    """Check the signature of a function; return the source of its randomness, as in `repeat`."""
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
@@ -663,7 +681,7 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
 
 
 def _find_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
-    """Determine how a function takes the generator: by position, by keyword, or not (None)."""
+    """Return how a function takes the generator, "position" or "keyword", or None for neither."""
     refuse_signature(fn, "fn")
     try:
         parameters = list(inspect.signature(fn).parameters.values())
@@ -678,14 +696,15 @@ def _find_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
 
 
 def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
-    """Stack all answers of a function in one array.
+    """Put all answers of a function in one array.
 
     Args:
         answers: return values of the calls.
         name: name of the function in messages.
 
     Returns:
-        An array with one row per answer: numbers, rows of numbers, or a 1-d object array.
+        An array with one row for each answer. Numbers, and rows of numbers of one shape, are
+        stacked. All other answers are stored in a 1-d object array.
 
     Raises:
         TypeError: if an answer has a type that cannot be read.
@@ -736,7 +755,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _make_readable(answers: list[Any], name: str) -> list[Any]:
-    """Convert tables with named columns to mappings, and tensors to arrays."""
+    """Return answers in which tables with named columns are mappings, and tensors are arrays."""
     refuse_unreadable(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
@@ -751,7 +770,7 @@ def _is_row(answer: Any) -> bool:
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
-    """Convert an answer to an array of numbers or of strings as objects; otherwise return None."""
+    """Convert an answer to an array (of objects for strings), or return None if impossible."""
     if is_deep(answer):
         return None
     try:

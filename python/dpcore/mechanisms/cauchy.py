@@ -1,4 +1,4 @@
-"""Cauchy noise and its distribution."""
+"""Cauchy noise, with its tail probabilities and its privacy loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..suggestions import suggest_arguments
 from .native import Cost, Logs, Primitive, Tails, whole_line, with_law
 
 LARGEST_SCALE = 1e290
-"""Largest scale; the largest possible noise, 2.87e15 scales, is then finite."""
+"""Largest allowed scale. The largest possible noise is 2.87e15 times the scale, and thus finite."""
 
 
 def _cauchy_log_votes(noise: Cauchy, a: Logs, up: bool) -> Tails:
@@ -41,27 +41,30 @@ def _find_cauchy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
 @with_law(log_votes=_cauchy_log_votes, support=whole_line, cost=_find_cauchy_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Cauchy(Primitive):
-    """Additive Cauchy noise: ``x + s``, density ``1 / (pi b (1 + (s/b)^2))`` in every entry.
+    """Additive Cauchy noise: ``x + s``, where s has the density ``1 / (pi b (1 + (s/b)^2))``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
 
-    s is ``b tan(pi (u - 1/2))`` with u uniform on [0, 1). Its tails are so heavy that it has no
-    mean and no variance. Its pure privacy loss is finite. For one entry and inputs at distance d,
-    the log ratio of the two densities is at most ``2 asinh(d / (2 b))``, and this value is
-    attained. It is below d/b, the loss of Laplace noise of the same scale, and grows as
-    ``2 ln(d/b)``. For n entries and an L1 distance of d, the largest loss is
-    ``2 n asinh(d / (2 n b))``, which is attained if all entries differ equally.
+    Every entry of x has its own s. It is computed as ``s = b tan(pi (u - 1/2))``, with u uniform on
+    [0, 1). The tails of s are so heavy that s has neither a mean nor a variance.
+
+    The pure privacy loss is finite. For one entry and two inputs at distance d, the largest log
+    ratio of the two densities is ``2 asinh(d / (2 b))``. This loss is smaller than d/b, the loss of
+    Laplace noise with the same scale. For large d, the loss grows as ``2 ln(d/b)``. For n entries
+    and an L1 distance of d, the largest loss is ``2 n asinh(d / (2 n b))``. It is attained if all
+    entries differ equally.
 
     Args:
-        scale: scale b of the noise, in the units of x. Half of the draws are within b of 0.
+        scale: scale b of the noise, in the units of x. ``abs(s) <= b`` has probability 1/2.
 
     Raises:
         TypeError: if `scale` is not a number.
         ValueError: if `scale` is not in (0, 1e290].
 
     Source:
-        Nissim, Raskhodnikova and Smith (2007), noise for smooth sensitivity. The loss follows from
-        the larger eigenvalue of the two quadratic forms 1 + s^2 and 1 + (s + d/b)^2.
+        Nissim, Raskhodnikova and Smith (2007), noise for smooth sensitivity. The loss is the
+        logarithm of the largest ratio of 1 + s^2 and 1 + (s + d/b)^2, a generalised eigenvalue.
 
     Example:
         >>> import dpcore

@@ -1,4 +1,7 @@
-"""Mechanisms in any language: a command that runs once per block and writes one answer per line."""
+"""Mechanisms in any programming language: a command that writes one answer per line.
+
+The command runs once for each block of answers, the answers that an audit needs in one call.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ from .spellings import Lines, parse_line, parse_lines
 from .tool_watch import TOOL_WATCH
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
-"""Environment variable in which a process finds the seed of its block."""
+"""Environment variable that contains the seed for a process."""
 
 _SEED_LIMIT: Final = 2**31
-"""Seeds are below this number: awk maps all larger seeds to one, and R and others refuse them.
+"""Seeds are below this number, because awk maps all larger seeds to one, and R refuses them.
 
-Two of 1,000 processes have the same seed with probability 2e-4. Their blocks are then equal, which
-ends the audit with an error, as any repeated block does."""
+Among 1,000 processes, two have the same seed with probability 2e-4. Then their blocks of answers
+are equal, and the audit ends with an error, as for any repeated block."""
 _MAX_LINE_BYTES: Final = 2**24
 """Largest number of bytes of one answer."""
 _MAX_OUTPUT_BYTES: Final = 2**29
@@ -44,7 +47,7 @@ _MAX_STDERR_CHARACTERS: Final = 1000
 """Number of last characters of a process's stderr that a message shows."""
 _MAX_SILENCE_SECONDS: Final = 60.0
 _MAX_SILENCE_PER_ANSWER: Final = 0.1
-"""Seconds without output after which a process counts as hanging, and more seconds per answer."""
+"""A process may be silent for 60 seconds, plus this number of seconds for each answer."""
 _WAKE_SECONDS: Final = 0.2
 """Seconds after which a waiting thread checks for Ctrl-C."""
 
@@ -59,11 +62,15 @@ _ARGUMENTS_REQUIREMENT: Final = (
 class Tool(Shown):
     """A mechanism that runs a command for every block of outputs; `dpcore.command` makes it.
 
+    A block is the part of the outputs that an audit draws in one call.
+
     Args:
-        arguments: the program and its arguments, with the placeholders `{x}` and `{size}`.
-        timeout: seconds that a process may be silent. Defaults to 60 seconds and a tenth of a
-            second for each answer.
-        catch: exit statuses that count as outcomes; signals are negative numbers.
+        arguments: the program and its arguments. `{x}` stands for the input, and `{size}` for the
+            number of answers.
+        timeout: number of seconds for which a process may write no output. Defaults to 60 seconds,
+            plus 0.1 seconds for each answer.
+        catch: exit statuses that count as outputs of the mechanism. A negative number means that a
+            signal ended the process.
     """
 
     arguments: tuple[str, ...]
@@ -71,7 +78,7 @@ class Tool(Shown):
     catch: tuple[int, ...] = ()
 
     takes_lists = thread_safe = True
-    """Threads may share the blocks, because each block has its own process."""
+    """Several threads may run blocks at once, because each block has its own process."""
     seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
     """Name, in messages, of the source that the randomness of the answers must have."""
     way_to_draw = "draw new noise for every line"
@@ -79,12 +86,12 @@ class Tool(Shown):
 
     @property
     def reproducible(self) -> bool | None:
-        """True if each answer has its own process, or None if reproducibility is not stated."""
+        """True if each answer has its own process (with `catch`), otherwise None (unknown)."""
         return True if self.catch else None
 
     @property
     def name(self) -> str:
-        """The command as a user types it, on one line."""
+        """The command on one line, as a user types it in a shell."""
         plain = _UNQUOTED_PATTERN.fullmatch
         quoted = (
             argument if plain(argument) else shlex.quote(argument) for argument in self.arguments
@@ -97,22 +104,26 @@ class Tool(Shown):
         return f"command({list(self.arguments)!r}{more})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """Run the command once, or once per answer if exit statuses count as outcomes.
+        """Run the command once, and return its answers.
+
+        With `catch`, the command runs once for each answer.
 
         Args:
-            x: input: a text, or any value that JSON can hold.
+            x: the input, a text, or any value that JSON can hold.
             size: number of answers.
-            rng: a numpy Generator, from which the seed of the process is drawn.
+            rng: numpy Generator, from which the seed of each process is drawn.
 
         Returns:
-            The answers, a list of `size` outputs.
+            A list of `size` answers.
 
         Raises:
             TypeError: if JSON cannot hold `x`.
-            ValueError: if the process does not write exactly `size` lines of UTF-8, if a line is
-                too long, or if `x` cannot be an argument of a command.
-            RuntimeError: if the process does not start, or ends with a status other than 0.
-            TimeoutError: if the process is silent for too long.
+            ValueError: if a process does not write one line per answer, or writes bytes that are
+                not UTF-8, or a line of more than 16 MiB. Also if `x` contains a NUL character or a
+                number that is not finite.
+            RuntimeError: if a process does not start, or ends with a status that is neither 0 nor
+                in `catch`.
+            TimeoutError: if a process writes no output for longer than `timeout` seconds.
         """
         if not self.catch:
             return parse_lines(self._run(x, size, rng))
@@ -150,32 +161,37 @@ def command(
     timeout: float | None = None,
     catch: int | Sequence[int] = (),
 ) -> Tool:
-    """Make a mechanism from a command, so that a tool in any language can be audited.
+    """Make a mechanism from a command, to audit a program in any language.
 
-    A process runs for every block of outputs. It writes one answer per line to stdout, each drawn
-    independently, and ends with status 0. A line of JSON is read as its value (a number, a list, an
-    object); any other line is read as a text. No shell is used.
+    dpcore runs the command once for each block of outputs (the outputs of one call), without a
+    shell. The program must write one answer per line to stdout, draw each answer independently, and
+    end with status 0. A line of JSON is read as its value (a number, a list, an object), and any
+    other line as a text.
 
-    The environment variable `DPCORE_SEED` holds a whole number below 2^31, which differs between
-    processes. If a tool seeds its generator with this number, the audit's seed repeats the audit.
-    If a tool ignores it, the audit runs too, and the report states it.
+    For each run, the environment variable `DPCORE_SEED` contains a random whole number below 2^31.
+    If the program seeds its generator with this number, an audit with the same seed gives the same
+    result. A program that does not use the number can also be audited. The report then states that
+    the seed does not repeat the audit.
 
     Args:
-        arguments: the program and its arguments. In the arguments, `{x}` stands for the input (a
-            text is inserted unchanged, any other value as JSON) and `{size}` for the number of
-            answers.
-        timeout: seconds that a process may be silent on stdout. By default, 60 seconds plus a tenth
-            of a second for each answer.
-        catch: one or several exit statuses that count as outcomes; `signal.SIGSEGV` or -11 means a
-            signal. Each answer then has its own process and `{size}` is 1. A process that ends
-            with such a status is `Raised("exit status 3", message)`; the message is its output.
+        arguments: the program and its arguments. dpcore replaces `{x}` in the arguments by the
+            input, and `{size}` by the number of answers. An input that is a text is inserted
+            unchanged, and any other input as JSON.
+        timeout: number of seconds for which a run may write no output to stdout. Defaults to 60
+            seconds, plus 0.1 seconds for each answer.
+        catch: one or several exit statuses that count as outputs of the mechanism, such as 3. A
+            signal is given as `signal.SIGSEGV` or -11. With `catch`, dpcore runs the command once
+            for each answer, with 1 for `{size}`. A run that ends with status 3 gives the output
+            `Raised("exit status 3", message)`. The message is the text that the program wrote.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled.
 
     Raises:
-        TypeError: if `arguments` is not a list of texts.
-        ValueError: if the program is missing, or if no argument holds `{x}` or `{size}`.
+        TypeError: if `arguments` is not a list of texts, or if `catch` holds an object other than
+            exit statuses.
+        ValueError: if the program is not found, or if `{x}` or `{size}` is missing in the
+            arguments.
 
     Example:
         >>> import sys
@@ -219,11 +235,11 @@ def command(
 
 
 def _as_argument(x: Any) -> str:
-    """Convert an input to the text of an argument.
+    """Convert an input to the text that is inserted for `{x}`.
 
     Raises:
         TypeError: if the input is not a text and JSON cannot hold it.
-        ValueError: if the input holds a NUL or numbers that are not finite.
+        ValueError: if the input contains a NUL character or a number that is not finite.
     """
     requirement = "a text, or what JSON can hold: finite numbers, texts, lists, dicts, None"
     if not isinstance(x, str):
@@ -250,12 +266,12 @@ def _start_thread(work: Callable[[Any], None], stream: IO[bytes] | None) -> thre
 
 
 class _RunningCommand:
-    """A running command. Threads read its output, so its pipes never become full.
+    """A running command. Threads read stdout and stderr, so that the pipes never become full.
 
     Args:
         argv: the program and its arguments.
-        seed: seed of the block.
-        name: name of its answers in messages.
+        seed: seed for the program.
+        name: name of the answers in messages.
     """
 
     def __init__(self, argv: list[str], seed: int, name: str) -> None:
@@ -296,12 +312,13 @@ class _RunningCommand:
 
         Args:
             size: number of lines that the process must write.
-            limit: seconds that the process may be silent.
+            limit: number of seconds for which the process may write no output.
 
         Raises:
-            ValueError: if it does not write exactly `size` lines of UTF-8, or a line is too long.
-            RuntimeError: if it ends with a status other than 0.
-            TimeoutError: if it is silent for too long.
+            ValueError: if the process writes another number of lines, bytes that are not UTF-8, or
+                a line of more than 16 MiB.
+            RuntimeError: if the process ends with a status other than 0.
+            TimeoutError: if the process writes no output for longer than `limit` seconds.
         """
         written = self._collect(size, limit)
         status = self._wait(limit)
@@ -340,7 +357,7 @@ class _RunningCommand:
         return written
 
     def _decode(self, written: bytearray) -> list[str]:
-        """Decode bytes to lines of text."""
+        """Decode the bytes of stdout to lines of text."""
         try:
             text = written.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -355,7 +372,7 @@ class _RunningCommand:
         return lines
 
     def _next_chunk(self, limit: float) -> bytes:
-        """Return the next bytes from the process, or an empty value at the end of its output."""
+        """Return the next bytes that the process writes, or b"" at the end of its output."""
         end = time.monotonic() + limit
         while True:
             # Wait in short steps, because on some systems Ctrl-C does not interrupt a longer wait.
@@ -368,7 +385,7 @@ class _RunningCommand:
                     raise self._failure(TimeoutError, need, "nothing in that time") from None
 
     def _wait(self, limit: float) -> int:
-        """Wait for the end of the process and return its exit status."""
+        """Wait until the process ends, at most `limit` seconds, and return its exit status."""
         try:
             return self._child.wait(limit)
         except subprocess.TimeoutExpired:
@@ -387,7 +404,7 @@ class _RunningCommand:
             self._child.wait()
 
     def _failure(self, kind: type[Exception], requirement: str, problem: str) -> Exception:
-        """Make an error about the process, with the end of its stderr."""
+        """Make an error whose message contains the end of the process's stderr."""
         text = make_visible(f"{self._name} must be {requirement}, got {problem}")
         if stderr_end := make_visible(self._end_of_stderr(), "\n"):
             text = f"{text}; its stderr ends:\n{stderr_end}"

@@ -1,11 +1,13 @@
-"""The interface of mechanisms, and their optional statements on encoding and privacy loss.
+"""The interface of mechanisms, and their optional methods.
 
-A mechanism that encodes its input may define `clean(x)`, the vector to which it adds noise. Attacks
-then use this vector instead of an input without arithmetic. A mechanism with a known distribution
-may define `log_ratio(outputs, pair)`, the privacy loss of each output; the attack `auto` tries it
-as an additional score. Or it may define `log_rows(start, stop)`, rows of a table of its outputs.
-Each of these may also define `loss(pair, delta)`, the exact privacy loss of two inputs under the
-declared noise, and `notes_on(pair)`, notes for the reader of a report. An audit calls each once.
+- `clean(x)` returns the vector to which the mechanism adds noise, such as the encoding of a text.
+  Attacks use this vector if they cannot compute with the input itself.
+- `log_ratio(outputs, pair)` returns the privacy loss of each output. The attack `auto` also tries
+  events that are thresholds on this loss.
+- `log_rows(start, stop)` returns rows of the table of the mechanism's output probabilities.
+- `loss(pair, delta)` returns the exact privacy loss of two inputs, for the noise that the
+  mechanism is meant to have.
+- `notes_on(pair)` returns notes for the reader of a report.
 """
 
 from __future__ import annotations
@@ -23,29 +25,35 @@ from ..records import Pair, Record, attribute_of
 from ..report.plain import Form, declare_form, decode_fields, encode_fields
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
-"""Methods of which one must exist for `loss` and `notes_on` to be about privacy."""
+"""Methods that show that a `loss` is a privacy loss: a mechanism must have one of them."""
 
 NATIVE: Final[dict[str, type[Any]]] = {}
-"""Classes that the core itself runs, by name: noises and published systems."""
+"""Classes of noise and of published systems whose outputs the compiled core draws, by name."""
 
 
 class Mechanism(Protocol):
-    """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
+    """Type of a mechanism that can be audited: a callable `(x, size, rng) -> outputs`.
 
-    Every noise, every published system and every function of this form is a mechanism.
-    `dpcore.repeat` makes one from a function that returns a single answer. A mechanism may have
-    the attributes `claim` (an epsilon), `delta`, `default_pair(dim)` (the inputs to audit if none
-    are given) and `thread_safe`. `dpcore.mechanisms.declarations.MechanismAttributes` lists all
-    attributes.
+    Every noise of dpcore, every published system and every function of this form is a mechanism.
+    From a function that returns one output per call, `dpcore.repeat` makes a mechanism.
+
+    A mechanism may have these attributes:
+
+    - `claim`: the epsilon that the mechanism claims;
+    - `delta`: the delta of this claim;
+    - `default_pair`: a function `(dim)` that returns the two inputs to audit by default;
+    - `thread_safe`: True if several threads may call the mechanism at once.
+
+    `dpcore.mechanisms.declarations.MechanismAttributes` lists all attributes.
     """
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:
-        """Draw outputs for an input.
+        """Draw independent outputs for an input.
 
         Args:
-            x: input, any object.
+            x: the input, an object of any type.
             size: number of outputs.
-            rng: generator, the only source of randomness.
+            rng: numpy Generator, which must be the only source of randomness.
 
         Returns:
             An array of shape `(size, ...)`, or a list of `size` outputs of any type.
@@ -53,44 +61,51 @@ class Mechanism(Protocol):
 
 
 class MechanismAttributes:
-    """Optional attributes of a mechanism, with their default values.
+    """Optional attributes of a mechanism.
 
-    A user's function has no base class: `mechanism_attribute` reads its attributes with these
-    defaults.
+    The values of this class are the defaults, which hold for a mechanism without the attribute. In
+    `(a) -> b`, the attribute is a function of a that returns b. The rows of the table of a
+    mechanism are the distributions of its output, one row for each input.
 
     Attributes:
-        name: name in reports. Defaults to the name of the function or class.
+        name: name of the mechanism in reports. Defaults to the name of the function or class.
         claim: claimed epsilon.
-        delta: delta of that claim.
-        claim_advice: advice on what to pass if the mechanism has no claim.
-        norm: norm that defines neighbouring inputs, "l1", "l2" or "linf".
+        delta: delta of the claim.
+        claim_advice: advice for users who audit the mechanism without a claim.
+        norm: norm in which the distance of neighbouring inputs is measured, "l1", "l2" or "linf".
         sensitivity: largest distance of two neighbours in that norm.
-        default_pair: `(dim)` -> the `Pair` to audit if none is given.
-        default_trials: counted draws per side of a `dp_audit`.
-        default_trials_on: `(pair)` -> counted draws per side, or None for the usual number.
-        speaking_of: `(neighbour)` -> mechanism whose `stated` or `curve` holds for this relation.
-        as_mechanism: `()` -> mechanism that an object of another type represents.
-        clean: `(x)` -> vector to which noise is added, or None.
-        loss: `(pair, delta)` -> exact loss of the declared noise, or None.
-        log_ratio: `(outputs, pair)` -> ln P_x / P_x' of each output.
-        notes_on: `(pair)` -> notes for the reader of a report.
-        log_rows: `(start, stop)` -> natural logarithms of rows of its table of probabilities.
-        loss_rows: `(start, stop)` -> largest losses of rows, and the outputs that attain them.
-        distance_rows: `(start, stop)` -> distances of inputs.
-        largest_losses: `(numbers)` -> largest loss of each of the numbered words.
-        infinite_loss_note: note on an infinite loss of its table.
-        input_names: names of the rows of its table.
-        output_names: names of the columns of its table.
-        words: names of the rows of a mechanism on words.
-        thread_safe: True if threads may share it, False if not, None if it is not stated.
-        reproducible: True if the seed repeats it, False if not, for a function of one answer.
-        takes_lists: True for a function of one answer, which gets lists of numbers unchanged.
-        encodes_once: True if its first call on an input takes longer than later calls.
-        seeded_by: source from which its randomness must come.
-        way_to_draw: advice on how to draw rows that do not share their noise.
-        tensor: `(x, size, rng)` -> outputs as a tensor.
-        device_type: type of the device that makes the outputs.
-        torch_threads: number of torch threads in a block.
+        default_pair: `(dim)` -> the `Pair` of inputs to audit by default.
+        default_trials: number of outputs on x, and as many on x', that an audit by pytest counts.
+        default_trials_on: `(pair)` -> number of outputs on x, and as many on x', that an audit of
+            this pair counts, or None for the usual number.
+        speaking_of: `(neighbour)` -> mechanism with the privacy guarantee for this neighbour
+            relation.
+        as_mechanism: `()` -> mechanism for which the object stands, if it is not a mechanism.
+        clean: `(x)` -> vector to which the noise is added, or None if it is unknown.
+        loss: `(pair, delta)` -> exact privacy loss of the two inputs for the declared noise, or
+            None if it is unknown.
+        log_ratio: `(outputs, pair)` -> ln P(output|x) - ln P(output|x') for each output.
+        notes_on: `(pair)` -> tuple of notes for the reader of a report.
+        log_rows: `(start, stop)` -> natural logarithms of the probabilities in rows of the table.
+        loss_rows: `(start, stop)` -> largest privacy losses of rows against all rows of the table,
+            and the outputs that attain them.
+        distance_rows: `(start, stop)` -> distances of inputs to all inputs.
+        largest_losses: `(numbers)` -> largest privacy loss of each numbered word.
+        infinite_loss_note: note for a table with an infinite privacy loss.
+        input_names: names of the inputs, one for each row of the table.
+        output_names: names of the outputs, one for each column of the table.
+        words: names of the rows, if the inputs are words.
+        thread_safe: True if several threads may call the mechanism at once, False if not, None if
+            this is not stated.
+        reproducible: for a function that returns one output per call, True if the generator
+            determines its outputs, False if not. None for other mechanisms.
+        takes_lists: True if the mechanism gets lists of numbers as lists, not as arrays.
+        encodes_once: True if the first call on an input takes longer than later calls.
+        seeded_by: name, in messages, of the source from which the randomness must come.
+        way_to_draw: advice, in messages, on how to draw outputs that do not share their noise.
+        tensor: `(x, size, rng)` -> outputs as a torch tensor.
+        device_type: type of the torch device that draws the outputs, such as "cuda".
+        torch_threads: number of torch threads to use while outputs are drawn.
     """
 
     name = claim = norm = sensitivity = None
@@ -107,7 +122,7 @@ class MechanismAttributes:
 
 
 def mechanism_attribute(mechanism: Any, name: str) -> Any:
-    """Return an attribute of a mechanism, or its default in `MechanismAttributes`.
+    """Return an attribute of a mechanism, or the attribute's default in `MechanismAttributes`.
 
     Example:
         >>> mechanism_attribute(print, "delta"), mechanism_attribute(print, "claim")
@@ -117,16 +132,14 @@ def mechanism_attribute(mechanism: Any, name: str) -> Any:
 
 
 def is_native(mechanism: Any) -> bool:
-    """Return True if the core runs exactly this mechanism.
-
-    Only the exact type counts. A subclass may override a method, but the core reads only the
-    fields; it would then audit the wrong code.
+    """Return True if the compiled core of dpcore can draw the outputs of a mechanism.
 
     Args:
         mechanism: any object.
 
     Returns:
-        True for a direct instance of a class in `NATIVE`, False for an instance of a subclass.
+        True for an instance of a class in `NATIVE`. False for an instance of a subclass, because
+        the core does not call methods that a subclass may have changed.
 
     Example:
         >>> from dpcore import Laplace
@@ -154,17 +167,18 @@ declare_form(
 
 
 def inputs_of(mechanism: Any, pair: Pair) -> Pair:
-    """Return the inputs in the form in which a mechanism is called.
+    """Return the two inputs in the form in which a mechanism gets them.
 
-    A mechanism `(x, size, rng)` computes with arrays: for a list, `x * 2` would repeat its entries.
+    Lists of numbers become arrays, because most mechanisms compute with arrays. With a list,
+    `x * 2` would repeat the entries of x.
 
     Args:
         mechanism: any mechanism.
-        pair: inputs as the user passed them.
+        pair: the two inputs, as the user passed them.
 
     Returns:
-        For functions of one answer, the pair itself. Otherwise lists and tuples of numbers become
-        arrays; for native mechanisms, arrays of float64.
+        The pair itself if the mechanism's `takes_lists` is True. Otherwise a pair in which lists
+        and tuples of numbers are arrays. For native mechanisms, the arrays have dtype float64.
     """
     if mechanism_attribute(mechanism, "takes_lists"):
         return pair
@@ -176,20 +190,22 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StatedLogRatio(Record, word="StatedLogRatio"):
-    """Score: the log-likelihood ratio of outputs that the mechanism states.
+    """Function that returns the log-likelihood ratio of outputs, as the mechanism computes it.
 
-    The statement itself certifies no bound: an event is a threshold on this score, and it is
-    counted like any other event.
+    The ratio is ln P(output|x) - ln P(output|x'). An attack compares the ratio with a threshold,
+    and the audit counts the outputs above it, on x and on x'. The certified bound depends only on
+    these counts. Therefore the bound holds even if the ratio is wrong.
 
     Args:
         mechanism: object with a method `log_ratio(outputs, pair)`.
-        pair: its two inputs.
+        pair: the two inputs x and x'.
 
     Raises:
-        TypeError: if the mechanism has no such method, or `pair` is not a `Pair`.
+        TypeError: if the mechanism has no method `log_ratio`, or if `pair` is not a `Pair`.
 
     Source:
-        Neyman and Pearson (1933): no event of the same size distinguishes the inputs better.
+        Neyman and Pearson (1933): no event with the same probability on x' has a larger probability
+        on x.
 
     Example:
         >>> from dpcore.calibration import L2Laplace
@@ -202,16 +218,20 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     pair: Pair
 
     cost = 1_000
-    """Assumed nanoseconds per output: of equally good scores, any other score is preferred."""
+    """Assumed time in nanoseconds per output. Of two equally good scores, an audit prefers the
+    faster one."""
 
     def __post_init__(self) -> None:
-        """Check that the mechanism has a log ratio and that `pair` is a pair."""
+        """Check that the mechanism has a method `log_ratio`, and that `pair` is a `Pair`."""
         instance("pair", self.pair, Pair)
         if not callable(mechanism_attribute(self.mechanism, "log_ratio")):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Return the scores, shape `(size,)`; NaN for outputs that are not finite."""
+        """Return the log-likelihood ratios of outputs, shape `(size,)`.
+
+        The ratio is NaN for outputs that are not finite.
+        """
         if outputs.dtype.kind != "f":
             return np.asarray(self.mechanism.log_ratio(outputs, self.pair))
         finite = np.isfinite(outputs).reshape(len(outputs), -1).all(axis=1)
@@ -220,27 +240,31 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         return scores
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return the name of the score in a report."""
         return "log ratio that the mechanism states"
 
 
 def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
-    """Return a tuple with the score that a mechanism states; it is empty without a statement.
+    """Return a tuple with the log-likelihood ratio of a mechanism, as a function of outputs.
+
+    The tuple is empty if the mechanism has no method `log_ratio`.
 
     Args:
         mechanism: any mechanism.
-        pair: its two inputs.
+        pair: the two inputs x and x'.
     """
     has_ratio = _get_method(mechanism, "log_ratio") is not None
     return (StatedLogRatio(mechanism, inputs_of(mechanism, pair)),) if has_ratio else ()
 
 
 def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
-    """Return the vectors to which the noise is added for both inputs, or None if not available.
+    """Return the vectors to which a mechanism adds noise on x and on x'.
+
+    The result is None if the mechanism has no method `clean`, or if `clean` returns None.
 
     Args:
         mechanism: any mechanism.
-        pair: its two inputs.
+        pair: the two inputs x and x'.
 
     Example:
         >>> class Counting:
@@ -262,11 +286,13 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
 
 
 def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
-    """Compute the exact loss of a pair under the declared noise; return None if undeclared.
+    """Compute the exact privacy loss of two inputs, for the noise that the mechanism should have.
+
+    The result is None if the mechanism has no method `loss`, or if `loss` returns None.
 
     Args:
         mechanism: any mechanism.
-        pair: its two inputs.
+        pair: the two inputs.
         delta: delta of the claim.
     """
     loss = _get_method(mechanism, "loss")
@@ -275,7 +301,7 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
 
 
 def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
-    """Return a mechanism's notes on a pair for the reader of a report."""
+    """Return the notes of a mechanism on two inputs, for the reader of a report."""
     notes = _get_method(mechanism, "notes_on")
     stated_notes = () if notes is None else notes(inputs_of(mechanism, pair))
     if not isinstance(stated_notes, tuple):

@@ -1,4 +1,4 @@
-"""The noise of DPText as published, and its distribution."""
+"""The noise of DPText as published, with its tail probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import native
 from .exponential import log_tails
 
 Undefined = Literal["zero", "resample", "keep"]
-"""Options for a draw at which the formula is undefined."""
+"""Options for the treatment of draws for which the formula is undefined."""
 
 
 def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
@@ -45,24 +45,29 @@ def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Ta
 class DPTextNoise(native.Primitive):
     """The noise of DPText as published: ``x - b sgn(u) ln(1 - 2 abs(u))``, u uniform on [0, 1).
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
 
-    The authors intended u to be centred at 0. As published, the logarithm is undefined for u above
-    1/2, and the noise is never negative. Implementations differ in how they treat undefined draws.
+    The formula is wrong: for Laplace noise, u must be uniform on [-1/2, 1/2). As published, the
+    noise is never negative, and its logarithm is undefined (NaN) for u above 1/2. Implementations
+    treat this NaN in different ways. The argument `nan` chooses one of these ways.
 
     Args:
-        scale: scale b of the formula, in the units of x.
-        nan: "zero" replaces NaN by 0: the noise is 0 or Exp(b), each with probability 1/2.
-            "resample" draws again until the noise is defined: it is Exp(b). "keep" leaves NaN in
-            the output: the noise is NaN or Exp(b), each with probability 1/2.
+        scale: scale b of the noise, in the units of x.
+        nan: treatment of NaN. Exp(b) is the exponential distribution with mean b.
+
+            - "zero" replaces NaN by 0. The noise is 0 or Exp(b), each with probability 1/2.
+            - "resample" draws u again until the noise is defined. The noise is Exp(b).
+            - "keep" leaves NaN in the output. The noise is NaN or Exp(b), each with probability
+              1/2.
 
     Raises:
-        TypeError: if `scale` is not a number or `nan` not a string.
-        ValueError: if `scale` is not in (0, 1e300] or `nan` is not one of the three.
+        TypeError: if `scale` is not a number, or if `nan` is not a string.
+        ValueError: if `scale` is not in (0, 1e300], or if `nan` is not one of the three names.
 
     Source:
-        Beigi, Shu, Guo, Wang and Liu (2019), equation 9; Habernal (2022), theorem 3.1, for the
-        fault.
+        Beigi, Shu, Guo, Wang and Liu (2019), equation 9, for the formula. Habernal (2022), theorem
+        3.1, for the error in it.
 
     Example:
         >>> import dpcore

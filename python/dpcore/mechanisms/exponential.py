@@ -1,4 +1,4 @@
-"""Exponential noise and its distribution."""
+"""Exponential noise, with its tail probabilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from . import native
 
 
 def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
-    """Compute the log tails of a vote for one-sided noise; also used for DPText's noise."""
+    """Compute log probabilities at thresholds `a` for exponential noise with this scale.
+
+    If `up` is True, they are ln P(noise >= a) and ln P(noise < a). Otherwise they are
+    ln P(noise <= a) and ln P(noise > a).
+    """
     above = -np.maximum(a / scale, 0.0)
     below = native.log_complement(above)
     return (above, below) if up else (below, above)
@@ -29,16 +33,19 @@ def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Exponential(native.Primitive):
-    """One-sided noise ``x + s`` with density ``exp(-s/b) / b``, not the exponential mechanism.
+    """Additive exponential noise: ``x + s``, where s >= 0 has the density ``exp(-s/b) / b``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
 
-    The output is never below the input, so there is no differential privacy between x and a larger
-    x'. The exponential mechanism, which chooses an answer by its utility, is audited as a function
-    (x, size, rng).
+    Every entry of x has its own s. The output is never below the input. Therefore the noise is not
+    differentially private for any epsilon: outputs between x and a larger x' are impossible on x'.
+
+    This class is not the exponential mechanism, which chooses an answer by its utility. To audit
+    the exponential mechanism, write a function `(x, size, rng)` that returns `size` answers.
 
     Args:
-        scale: scale b of the noise, in the units of x; mean b, variance b^2.
+        scale: scale b of the noise, in the units of x. The noise has mean b and variance b^2.
 
     Raises:
         TypeError: if `scale` is not a number.
@@ -60,7 +67,7 @@ class Exponential(native.Primitive):
         object.__setattr__(self, "scale", native.positive("scale", self.scale))
 
     def notes_on(self, pair: Any) -> tuple[str, ...]:
-        """Return a note for the report: this noise is not the exponential mechanism."""
+        """Return a note for the report, that this noise is not the exponential mechanism."""
         return (
             "Exponential adds one-sided noise. It is not the exponential mechanism, which is "
             "audited as a function (x, size, rng) that chooses an answer",

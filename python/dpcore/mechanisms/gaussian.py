@@ -1,4 +1,4 @@
-"""Gaussian noise and its distribution."""
+"""Gaussian noise, with its tail probabilities and its privacy profile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _gaussian_log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
 
 
 def noise_ratio(sigma: Any, sensitivity: Any) -> float:
-    """Check both arguments and return sensitivity / sigma, which determines the profile."""
+    """Check two numbers and return sensitivity / sigma, which determines the privacy profile."""
     mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
     return min(mu, sys.float_info.max)
 
@@ -43,9 +43,12 @@ def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
-    """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.
+    """Additive Gaussian noise: ``x + s``, where s is drawn from N(0, sigma^2).
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
+
+    Every entry of x has its own s.
 
     Args:
         sigma: standard deviation of the noise, in the units of x.

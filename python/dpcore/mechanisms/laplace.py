@@ -1,4 +1,4 @@
-"""Laplace noise and its distribution."""
+"""Laplace noise, with its tail probabilities and its privacy loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..suggestions import suggest_arguments
 from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]
-"""The formulas that turn a uniform draw into Laplace noise."""
+"""Names of the formulas that turn a uniform number into Laplace noise."""
 
 
 def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
@@ -33,18 +33,22 @@ def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Primitive):
-    """Additive Laplace noise: ``x + s``, density ``exp(-abs(s)/b) / (2b)`` in every entry.
+    """Additive Laplace noise: ``x + s``, where s has the density ``exp(-abs(s)/b) / (2b)``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
+
+    Every entry of x has its own s.
 
     Args:
-        scale: scale b of the noise, in the units of x; mean 0, E[s^2] = 2 b^2.
-        variant: textbook formula that turns a uniform draw into noise: "two_branch", "sign" or
-            "centred". On the grid of 2^53 uniforms all three give the same bits.
+        scale: scale b of the noise, in the units of x. The noise has mean 0 and variance 2 b^2.
+        variant: textbook formula that turns a uniform number into noise: "two_branch", "sign" or
+            "centred". The three formulas give the same bits for every uniform number that dpcore
+            draws, a multiple of 2^-53.
 
     Raises:
-        TypeError: if `scale` is not a number or `variant` not a string.
-        ValueError: if `scale` is not in (0, 1e300] or `variant` is not one of the three.
+        TypeError: if `scale` is not a number, or if `variant` is not a string.
+        ValueError: if `scale` is not in (0, 1e300], or if `variant` is not one of the three names.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006); Habernal (2022), equations 4 to 7, for the three

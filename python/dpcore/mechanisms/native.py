@@ -1,8 +1,9 @@
-"""Native mechanisms: the steps that the Rust core runs, and the declared distributions of noise.
+"""Native mechanisms, whose outputs the compiled Rust core of dpcore draws.
 
-A primitive states what it does (its scale), not what it claims. The objects hold only numbers;
-`dpcore.sample` reads the class and the fields and draws. Each noise has its own file in this
-package, with its known distribution.
+A native mechanism may clip the input, adds noise, and may multiply the result. The Python objects
+hold only numbers, such as the scale of the noise, and no privacy claim. `dpcore.sample` reads the
+class and the numbers, and draws outputs. Each kind of noise has its own file in this package, with
+known facts about its distribution.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ Tails = tuple[Logs, Logs]
 
 LN2 = float(np.log(2.0))
 LARGEST = 1e300
-"""Largest scale or range end; the largest possible noise, 36.04 scales, is then finite."""
+"""Largest allowed scale or bound of noise. The largest possible noise, 36.04 scales, is finite."""
 
 
 def log_complement(log_p: Any) -> Any:
     """Compute ln(1 - p) from ln p <= 0, accurately for p near 0 and near 1.
 
-    The switch at p = 1/2 follows Maechler (2012), Accurately computing log(1 - exp(-a)).
+    The formula changes at p = 1/2, as in Maechler (2012), Accurately computing log(1 - exp(-a)).
     """
     log_p = np.minimum(log_p, 0.0)
     with np.errstate(divide="ignore"):
@@ -43,12 +44,13 @@ def log_complement(log_p: Any) -> Any:
 
 
 class Cost(NamedTuple):
-    """The privacy that a noise gives to inputs at a distance.
+    """Privacy that a noise gives to two inputs at a given distance.
 
     Args:
-        epsilon: smallest pure epsilon that holds; inf if there is none.
+        epsilon: smallest epsilon that holds with delta 0. It is inf if no finite epsilon holds.
         reason: derivation of epsilon, in one line.
-        mu: distance / sigma if this determines the whole privacy profile, otherwise None.
+        mu: for Gaussian noise, distance / sigma, which determines the whole privacy profile. None
+            for other noise.
     """
 
     epsilon: float
@@ -58,28 +60,25 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """Known facts about the distribution of a noise, declared in its file; None means unknown.
+    """Known facts about the distribution of a noise.
 
-    Each entry of an input gets its own draw. If a fact is unknown, the functions that need it state
-    so: the closed form of a vote is left out, and `real_epsilon` reports the missing fact as its
-    reason.
+    None means that a fact is unknown. Each entry of an input has its own draw of the noise.
 
     Args:
-        log_votes: function `(noise, thresholds, up)` that returns the logarithms of the
-            probabilities that a noisy entry votes for x' and that it does not. If `up` is True, it
-            votes for x' when the noise is at least the threshold. Otherwise it votes for x' when
-            the noise is at most the threshold. NaN never votes for x'. Both logarithms are accurate
-            in both tails: the smaller probability is computed directly, and its complement by
-            log1p.
+        log_votes: function `(noise, thresholds, up)` that returns two arrays of natural logarithms
+            of probabilities. If `up` is True, they are ln P(noise >= threshold) and
+            ln P(noise < threshold). Otherwise they are ln P(noise <= threshold) and
+            ln P(noise > threshold). If the noise may be NaN, its probability is part of the second
+            one. Small probabilities have a small relative error.
         support: function `(noise)` that returns the smallest and the largest possible noise, in
             real numbers.
-        cost: function `(noise, distance, entries)` that returns the privacy for all pairs of inputs
-            with at most this distance (above 0) and at most this number of different entries (at
-            least 1).
-        norm: norm of that distance, "l1" or "l2".
-        blind: True if the output is only the noise and does not depend on the input.
-        traced: name of the distribution of traced draws, "laplace", "normal" or "exponential";
-            empty for noise that is one step of a trace.
+        cost: function `(noise, distance, entries)` that returns a `Cost`, the privacy of all pairs
+            of inputs with at most this distance that differ in at most this number of entries. The
+            distance must be above 0, and the number of entries at least 1.
+        norm: norm of the distance in `cost`, "l1" or "l2".
+        blind: True if the output is only the noise, and does not depend on the input.
+        traced: name that a traced function uses for this distribution, "laplace", "normal" or
+            "exponential". Empty if it has no such name.
 
     Example:
         >>> from dpcore.mechanisms import Uniform
@@ -97,50 +96,60 @@ class Law(Shown):
 
 
 def whole_line(noise: object) -> tuple[float, float]:
-    """Return the support of noise that can take any real value."""
+    """Return (-inf, inf), the support of noise that can take any real value."""
     return -math.inf, math.inf
 
 
 def not_negative(noise: object) -> tuple[float, float]:
-    """Return the support of noise that is never negative."""
+    """Return (0, inf), the support of noise that is never negative."""
     return 0.0, math.inf
 
 
 def over_scale(apart: float, scale: float, norm: str) -> Cost:
-    """Return the cost of a distance if the loss is at most distance / scale."""
+    """Return the privacy of noise whose largest privacy loss is distance / scale."""
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
-    """Make the cost function of noise for which no finite epsilon holds."""
+    """Return a function for `Law.cost` of noise for which no finite epsilon holds."""
     return lambda noise, apart, entries: Cost(math.inf, reason)
 
 
 def positive(name: str, value: Any) -> float:
-    """Check that a scale is finite, above 0 and at most `LARGEST`; return it."""
+    """Check that a number is above 0 and at most 1e300, and return it as a float.
+
+    Args:
+        name: name of the number in messages.
+        value: the number.
+
+    Raises:
+        TypeError: if the value is not a number.
+        ValueError: if the value is out of range.
+    """
     return real(name, value, low=0.0, high=LARGEST, open_low=True)
 
 
 class Native(Shown):
-    """Base class of native mechanisms, whose samples are drawn by the compiled core of dpcore."""
+    """Base class of native mechanisms, whose outputs the compiled core of dpcore draws."""
 
     __slots__ = ()
 
     def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw outputs on `x`.
+        """Draw independent outputs of the mechanism for the input `x`.
 
         Args:
-            x: input with one dimension, shape `(dim,)`.
+            x: the input, a vector of shape `(dim,)`.
             size: number of outputs.
-            rng: None, an integer seed or a numpy Generator.
+            rng: source of the randomness: an integer seed, a numpy Generator, or None for a random
+                seed.
 
         Returns:
-            Outputs of shape `(size, dim)`.
+            The outputs, shape `(size, dim)`.
         """
         return fill_outputs(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps of the mechanism for an input of `dim` entries."""
+        """Return the steps of the mechanism (clipping, noise, factor) for `dim` entries."""
         raise NotImplementedError(f"{type(self).__name__} has no native steps")
 
 
@@ -150,20 +159,20 @@ class Primitive(Native):
     __slots__ = ()
 
     def steps(self, dim: int) -> Steps:
-        """Return the noise as the only step, for any dimension."""
+        """Return steps that only add the noise, for any number of entries."""
         return Steps(self)
 
 
 _PrimitiveClass = TypeVar("_PrimitiveClass", bound=type[Primitive])
 
 _LAWS: dict[type[Primitive], Law] = {}
-"""Distributions by exact type, because a subclass may define behaviour that the core lacks."""
+"""Facts about each kind of noise, by its exact class. A subclass may behave differently."""
 
 
 def with_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
-    """Register a class as one of dpcore's primitives, with the facts of its `Law`.
+    """Return a decorator that registers a class of noise, with the facts of its `Law`.
 
-    Place this decorator above `dataclass`, which replaces the class.
+    Place the decorator above `dataclass`, because `dataclass` replaces the class.
     """
 
     def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
@@ -174,17 +183,21 @@ def with_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
 
 
 def list_declared() -> tuple[type[Primitive], ...]:
-    """List the classes with a declared law, in the order of declaration."""
+    """List the registered classes of noise, in the order of their registration."""
     return tuple(_LAWS)
 
 
 def law_of(noise: Primitive) -> Law:
-    """Return the known law of a noise; the law is empty if the noise is not one of dpcore's."""
+    """Return the known facts about a noise; all facts are unknown if dpcore lacks the noise."""
     return _LAWS.get(type(noise), Law())
 
 
 def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """Compute the log probabilities of a vote and of no vote at thresholds `a`, or None."""
+    """Compute log probabilities that the noise reaches thresholds `a`, and that it does not.
+
+    If `up` is True, they are ln P(noise >= a) and ln P(noise < a). Otherwise they are
+    ln P(noise <= a) and ln P(noise > a). The result is None if the distribution is unknown.
+    """
     votes = law_of(noise).log_votes
     # Noise passes a threshold outside the range of float64 always or never.
     with np.errstate(over="ignore", under="ignore"):
@@ -193,15 +206,15 @@ def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClipStep(Shown):
-    """Clipping of a vector onto a ball: ``x min(1, radius / norm(x))``.
+    """Clipping of a vector x to a ball around 0: ``x min(1, radius / norm(x))``.
 
     Args:
         norm: "l1" or "l2".
         radius: radius of the ball, in the units of x, in (0, 1e300].
 
     Raises:
-        TypeError: if `norm` is not a string or `radius` not a number.
-        ValueError: if an argument is out of range.
+        TypeError: if `norm` is not a string, or if `radius` is not a number.
+        ValueError: if `norm` is another string, or if `radius` is out of range.
 
     Source:
         Abadi et al. (2016), algorithm 1.
@@ -222,19 +235,19 @@ class ClipStep(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Steps(Shown):
-    """The steps of a native mechanism for one input: ``(clip(x) + noise) * factor``.
+    """Steps of a native mechanism for one input x: ``(clip(x) + noise) * factor``.
 
     Args:
-        noise: one of the primitives.
-        clip: clipping of the input before the noise. None means no clipping.
-        factor: factor of the noisy vector, the last step, in (0, 1e300].
+        noise: noise of dpcore, such as `dpcore.Laplace`.
+        clip: clipping of the input, before the noise is added. None means no clipping.
+        factor: number by which the noisy vector is multiplied, in (0, 1e300].
 
     Raises:
-        TypeError: if a field has the wrong type.
+        TypeError: if an argument has the wrong type.
         ValueError: if `factor` is out of range.
 
     Source:
-        Krishna, Gupta and Dupuy (2021) (ADePT) for the order: first clip, then add noise.
+        Krishna, Gupta and Dupuy (2021) (ADePT), who first clip and then add noise.
 
     Example:
         >>> from dpcore.mechanisms import Laplace
@@ -256,7 +269,7 @@ class Steps(Shown):
 
 
 def describe_natively(mechanism: Native, dim: int) -> tuple[Any, ...]:
-    """Describe a native mechanism to the core by names and numbers only."""
+    """Return the names and numbers that describe a native mechanism to the compiled core."""
     steps = mechanism.steps(dim)
     values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
     numbers = [value for value in values if not isinstance(value, str)]
@@ -274,7 +287,20 @@ def fill_outputs(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of a mechanism with native steps, also of a subclass; see `dpcore.sample`."""
+    """Draw outputs of a native mechanism, or of an instance of a subclass, as `dpcore.sample` does.
+
+    Args:
+        mech: the mechanism.
+        x: the input, a vector of shape `(dim,)`.
+        size: number of outputs.
+        rng: source of the randomness, as for `dpcore.sample`.
+        out: array of shape `(size, dim)` to fill. None makes a new array.
+        dtype: dtype of the new array.
+        threads: number of threads. None means that dpcore chooses it.
+
+    Returns:
+        The outputs, shape `(size, dim)`.
+    """
     point = vector("x", x)
     size = check_size(size, point.size)
     out = array_for(out, (size, point.size), dtype)

@@ -1,11 +1,12 @@
-"""Lines that a tool writes, read as values that remember their spelling.
+"""Values that are read from the lines of a tool, each with the way in which it was written.
 
-The spelling of a number or of a JSON text is part of an output: `1.5` and `1.50` are equal, but a
-reader of the line can distinguish them. A spelling is usual if Python or JavaScript writes the
-value in this way. Every other spelling is kept with the value, as its form.
+A reader of the lines can distinguish `1.5` and `1.50`, although these numbers are equal. Therefore
+the way of writing (the spelling) is part of an output. A spelling is usual if Python or JavaScript
+writes the value in this way. For an unusual spelling, the value has an attribute `form`, a text
+that describes the spelling.
 
-A form depends only on its line, not on other lines of the block. Otherwise the rows of a block
-would depend on each other.
+The form depends only on the line of the value. If the form depended on other lines, the outputs
+would not be independent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 _MAX_NUMBER_CHARACTERS: Final = 100
-"""Largest number of characters of a number that is not JSON."""
+"""Largest number of characters of a number that is not written as JSON."""
 _NUMBER_PATTERN: Final = re.compile(
     r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 )
@@ -34,13 +35,13 @@ _USUAL_PATTERN: Final = re.compile(
 )
 _UNUSUAL_MARKS: Final = (" ", "\t", "\r", "E", "-0,")
 _EVERY_DIGIT: Final = "%.17g"
-"""Format that writes any two different float64 numbers differently."""
+"""Format in which any two different float64 numbers have different texts."""
 _HEAD_LINES: Final = 9
-"""Number of first lines that decide if a format is tried on all lines."""
+"""Number of first lines that are compared with a format, before all lines are compared."""
 _MAX_AXES: Final = 16
-"""Largest depth of nested lists from which an array may be made."""
+"""Largest number of levels of nested lists that can become an array."""
 _SURE_CHARACTERS: Final = 15
-"""Up to this many characters, the digits of a number are those of its float64, rounded."""
+"""A number with at most this many characters does not lose a digit in float64."""
 _STRING_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LAYOUT_PATTERN: Final = re.compile(r"\s*[,:]\s*|[\[{]\s*|\s*[\]}]\s*")
 _USUAL_LAYOUT: Final = frozenset((", ", ": ", "[", "]", "{", "}"))
@@ -51,9 +52,9 @@ _encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", "
 
 
 class Spelled:
-    """A value that was written in an unusual way.
+    """A value that a tool wrote in an unusual way.
 
-    Its `form` describes the spelling, such as ``written "0.00"``.
+    The attribute `form` describes how it was written, such as ``written "0.00"`` for 1.50.
     """
 
     form: str
@@ -67,14 +68,14 @@ class SpelledInteger(Spelled, int):
 
 
 class SpelledTruth(Spelled, int):
-    """A true or false that was written in an unusual way."""
+    """A boolean that was written in an unusual way, such as with a space."""
 
 
 class SpelledNothing(Spelled):
-    """A None that was written in an unusual way."""
+    """A null of JSON that was written in an unusual way, such as with a space."""
 
     def __init__(self, value: None) -> None:
-        """Make an object that represents None and can have a form."""
+        """Make an object that stands for None, because None cannot have attributes."""
 
 
 class SpelledFloat(Spelled, float):
@@ -82,22 +83,22 @@ class SpelledFloat(Spelled, float):
 
 
 class SpelledText(Spelled, str):
-    """A text that was written in quotation marks."""
+    """A text that was written with quotation marks."""
 
 
 class SpelledList(Spelled, list[Any]):
-    """A list whose JSON differs from the JSON that Python writes."""
+    """A list whose JSON text differs from the text that Python writes."""
 
 
 class SpelledDict(Spelled, dict[Any, Any]):
-    """A mapping whose JSON differs from the JSON that Python writes."""
+    """A JSON object whose text differs from the text that Python writes."""
 
 
 PLAIN_CLASSES: Final[dict[type, Callable[[Any], Any]]] = {
     SpelledInteger: int, SpelledFloat: float, SpelledText: str, SpelledTruth: bool,
     SpelledList: list, SpelledDict: dict, SpelledNothing: lambda value: None,
 }  # fmt: skip
-"""Functions that convert each spelled class to a value without its spelling."""
+"""Functions that convert values of each class to plain values, without their spelling."""
 _SPELLED_CLASSES: Final[dict[Any, Any]] = {
     type(None): SpelledNothing,
     **{plain: spelled for spelled, plain in PLAIN_CLASSES.items()},
@@ -105,13 +106,13 @@ _SPELLED_CLASSES: Final[dict[Any, Any]] = {
 
 
 class Lines(list[Any]):
-    """The answers of a tool.
+    """A list of the answers that a tool wrote, one per line.
 
     Attributes:
-        has_forms: True if an answer, at any depth, has a form that an array would lose.
-        pattern: spelling of all numbers: a format such as "%.6f", or "whole" for floats where
-            whole numbers have no point, or "usual". A carriage return follows if lines end with
-            two bytes. None if an array is exact.
+        has_forms: True if an answer, or a value inside an answer, was written in an unusual way.
+        pattern: format in which all numbers were written, such as "%.6f". "usual" is the format of
+            Python. "whole" is the same format, but 2.0 is written as 2. A carriage return is added
+            to the format if each line ends with one. None if an array can hold all answers.
     """
 
     has_forms = False
@@ -125,7 +126,9 @@ def _add_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Read a number with its spelling; return a Decimal if float64 would lose some digits.
+    """Read a number, and store its spelling if it is unusual.
+
+    The result is a Decimal if the number has more digits than float64 can represent.
 
     Example:
         >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form
@@ -159,7 +162,7 @@ def _read_digits(text: str) -> str:
 
 
 def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
-    """Return numbers with the spelling that `Lines.pattern` describes."""
+    """Return numbers as if they had been written in the format `pattern`, see `Lines`."""
     name = pattern.rstrip("\r")
     texts = [name % value if "%" in name else json.dumps(value) for value in values]
     if name == "whole":
@@ -178,7 +181,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def parse_line(line: str) -> Any:
-    """Read one line as JSON, as a number of another language, or otherwise as a text.
+    """Read one line as JSON, as a number in the format of another language, or else as a text.
 
     Example:
         >>> [parse_line(line) for line in ("0.5", "NaN", "-.5", "[1, 2]", "never", "007", "")]
@@ -216,7 +219,7 @@ def parse_line(line: str) -> Any:
 
 
 def parse_lines(lines: list[str]) -> Lines:
-    """Apply `parse_line` to every line."""
+    """Read every line as JSON, as a number or else as a text, and return all answers."""
     ending = "\r" * all(line.endswith("\r") for line in lines)
     bare = [line[:-1] for line in lines] if ending else lines
     joined = ",".join(bare)
@@ -244,7 +247,7 @@ def _has_form(value: Any, depth: int = 0) -> bool:
 
 
 def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
-    """Return True if all numbers have the usual spelling, so none of them has a form."""
+    """Return True if all numbers are written as Python or JavaScript writes them."""
     if any(mark in joined for mark in _UNUSUAL_MARKS):
         return False
     # A whole number may also end with zeros.
@@ -262,7 +265,7 @@ def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
 
 
 def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | None:
-    """Return the format of all floats if it is not the usual one, otherwise None."""
+    """Return the common format of all numbers if it is unusual, and otherwise None."""
     classes = set(map(type, numbers))
     if classes == {int, float} and not re.search(r"\.0,|e\+", joined):
         is_exact = max(map(abs, numbers)) <= 2**53 and _are_usual(lines, numbers, joined)

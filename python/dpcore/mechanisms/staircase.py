@@ -1,4 +1,4 @@
-"""Staircase noise and its distribution."""
+"""Staircase noise, with its tail probabilities and its privacy loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..suggestions import suggest_arguments
 from .native import Cost, Logs, Primitive, Tails, log_complement, whole_line, with_law
 
 LARGEST_WIDTH = 1e290
-"""Largest width; the largest possible noise, 3.7e7 steps at the smallest decay, is then finite."""
+"""Largest allowed width. The largest possible noise, 3.7e7 steps of this width, is still finite."""
 DECAYS = 1e-6, 700.0
 
 
@@ -45,35 +45,41 @@ def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
 @with_law(log_votes=_staircase_log_votes, support=whole_line, cost=_find_staircase_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase(Primitive):
-    """Additive staircase noise: ``x + s``, with a density of steps that fall by ``exp(-decay)``.
+    """Additive staircase noise: ``x + s``, where the density of s is a decreasing step function.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
 
-    With width w and ``b = exp(-decay)``, the density of s is ``a b^k`` for ``abs(s)/w`` in
-    [k, k + gamma) and ``a b^(k+1)`` in [k + gamma, k + 1), for k = 0, 1, 2, ..., where
-    ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. To calibrate the noise, set the width to the
-    sensitivity and the decay to epsilon. For one entry and inputs at distance d, the loss is
-    exactly ``decay ceil(d / w)``. It is discontinuous: nearly equal inputs lose a whole step. For n
+    Every entry of x has its own s. Let w be the width, ``b = exp(-decay)`` and
+    ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. For k = 0, 1, 2, ..., the density of s has
+    these values:
+
+    - ``a b^k`` for ``abs(s)/w`` in [k, k + gamma);
+    - ``a b^(k+1)`` for ``abs(s)/w`` in [k + gamma, k + 1).
+
+    To calibrate the noise, set the width to the sensitivity, and the decay to epsilon.
+
+    For one entry and two inputs at distance d, the privacy loss is exactly ``decay ceil(d / w)``.
+    The loss is therefore at least `decay`, also between two inputs that are nearly equal. For n
     entries and an L1 distance of d, the largest loss is ``decay (ceil(d / w) + n - 1)``.
 
-    The step is the floor of a logarithm of one uniform number, and the rest of that number gives
-    the place within the step. By inversion, this has the distribution of the four draws in the
-    source (sign, step, part, place).
+    The source draws s from four random numbers. dpcore draws s from one uniform number, by
+    inversion of the distribution function. The distribution is the same.
 
     Args:
-        width: width w of a step, in the units of x; the sensitivity in the source.
-        decay: decrease of the log density from step to step, in nats; the epsilon in the source.
-        gamma: share of the width of a step before the decrease, from 0 to 1. None means ``1 / (1 +
-            exp(decay / 2))``, which minimises ``E[abs(s)]``.
+        width: width w of the steps, in the units of x. It is the sensitivity in the source.
+        decay: decrease of the log density over one width w, in nats. It is epsilon in the source.
+        gamma: place within the width at which the density decreases, as a fraction of w, from 0 to
+            1. None means ``1 / (1 + exp(decay / 2))``, which minimises ``E[abs(s)]``.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if `width` is not in (0, 1e290], `decay` not in [1e-6, 700] or `gamma` not in
-            [0, 1].
+        ValueError: if `width` is not in (0, 1e290], if `decay` is not in [1e-6, 700], or if `gamma`
+            is not in [0, 1].
 
     Source:
-        Geng and Viswanath (2014), The optimal mechanism in differential privacy: the distribution,
-        and the gamma that minimises ``E[abs(s)]``.
+        Geng and Viswanath (2014), The optimal mechanism in differential privacy, for the
+        distribution and for the gamma that minimises ``E[abs(s)]``.
 
     Example:
         >>> import dpcore

@@ -1,4 +1,4 @@
-"""Texts as inputs, each encoded independently, and text rewriters as mechanisms."""
+"""Texts as inputs of mechanisms: checks of text encoders, and functions that rewrite texts."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ _PROBE_SENTENCE: Final = (
     "we took two long trains home to see what had been said about our new house"
 )
 _PROBE_TEXT_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
-"""Word numbers of the built-in texts; an encoder of 128 tokens need not truncate any of them."""
+"""Numbers of words of the built-in texts. An encoder of 128 tokens does not truncate them."""
 
 PROBE_TEXTS: Final = tuple(
     " ".join(islice(cycle(_PROBE_SENTENCE.split()), 3 * place, 3 * place + length))
     for place, length in enumerate(_PROBE_TEXT_LENGTHS)
 )
-"""Texts with which encoders are tested by default."""
+"""Built-in texts, with which dpcore tests encoders by default."""
 _FLOATS_ROUNDING: Final = 1e-5
-"""Relative distance within which two vectors are equal (MiniLM: 8e-7). It is also used for float64,
-because many encoders compute in float32 and convert the result."""
+"""Relative distance up to which two vectors count as equal, for float32 (MiniLM reaches 8e-7). It
+also holds for float64, because many encoders compute in float32 and convert the result."""
 _HALF_ROUNDING: Final = 0.05
-"""The same for bfloat16 and float16 (MiniLM in bfloat16: 8e-3; if padding affects a row: 1)."""
+"""Relative distance up to which two vectors count as equal, for bfloat16 and float16. MiniLM in
+bfloat16 reaches 8e-3. If padding affects a row, the distance is about 1."""
 
 Encode = Callable[[list[str]], npt.NDArray[Any]]
 TextsArgument = Literal["text", "texts"]
@@ -43,13 +44,15 @@ TextsArgument = Literal["text", "texts"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchCheck(Record, word="BatchCheck"):
-    """The largest distance between encodings of one text, alone and in batches with other texts.
+    """Result of a check that an encoder gives a text the same vector in any batch.
 
     Args:
-        distance: distance relative to the vector's norm; NaN if it was not measured.
-        rounding: largest distance that counts as rounding.
-        texts: number of compared texts.
-        reason: reason why the distance was not measured; empty if it was measured.
+        distance: largest distance between the vector of a text that is encoded without other texts,
+            and the vector of the same text in a batch. The distance is divided by the norm of the
+            vector. NaN if it was not measured.
+        rounding: largest distance that rounding may cause.
+        texts: number of texts in the check.
+        reason: reason why the distance was not measured. Empty if it was measured.
     """
 
     distance: float
@@ -58,7 +61,7 @@ class BatchCheck(Record, word="BatchCheck"):
     reason: str = ""
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return a description of the result on one line, for a report."""
         if self.reason:
             return f"not checked: {self.reason}"
         return (
@@ -68,15 +71,18 @@ class BatchCheck(Record, word="BatchCheck"):
 
 
 class TextFunction:
-    """A function of a list of texts, made from a function of a list, of one text, or a pipeline.
+    """An encoder of a list of texts, made from an encoder of a list or of one text.
 
-    The first call determines which kind it is. It is a function of one text under two conditions.
-    It returns one vector, of the same width, for each of two texts. And a list of texts either
-    raises an error, or the answer has the same shape for lists of one text and of two texts. For a
-    feature-extraction pipeline of Hugging Face, the vector of a text is the mean over its tokens.
+    The first call determines if `function` takes a list or one text. It takes one text under two
+    conditions:
+
+    - For each of two texts, it returns one vector, and the two vectors have the same width.
+    - It raises an error for a list of texts, or its results for a list of one text and for a list
+      of two texts have the same shape.
 
     Args:
-        function: function of a list of texts or of one text, or a pipeline.
+        function: function of a list of texts, function of one text, or feature-extraction pipeline
+            of Hugging Face. For a pipeline, the vector of a text is the mean over its tokens.
 
     Example:
         >>> TextFunction(lambda text: [len(text.split()), len(text)])(["one", "and two"])
@@ -88,7 +94,7 @@ class TextFunction:
         self._takes_one: bool | None = None
 
     def __call__(self, texts: list[str], **more: Any) -> Any:
-        """Return the vectors of the texts."""
+        """Return the vectors of a list of texts."""
         if is_pipeline(self.function):
             # One text at a time, because a batch adds padding, which would change the mean.
             return [_average_tokens(self.function(text)) for text in texts]
@@ -109,7 +115,7 @@ class TextFunction:
         return vectors
 
     def _answers_one(self, texts: list[str], more: dict[str, Any], is_known: bool) -> bool:
-        """Return True if the function returns one vector for one text; store the answer."""
+        """Determine if the function takes one text; store the result in `_takes_one`."""
         pair = [texts[0], texts[-1]]
         try:
             lists = (pair[:1], pair) if is_known else ()
@@ -123,7 +129,7 @@ class TextFunction:
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of an array, a tensor or nested lists; () if there is no shape."""
+    """Return the shape of an array, a tensor or nested lists; () for lists of unequal lengths."""
     try:
         return tuple(value.shape) if has_all(value, "shape") else np.shape(value)
     except ValueError:
@@ -132,7 +138,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 
 
 def _read_vector(vector: Any) -> Any:
-    """Return one vector; an array with a single row is replaced by that row."""
+    """Return a vector unchanged, and the row of an array that has only one row."""
     shape = _shape_of(vector)
     return vector[0] if len(shape) == 2 and shape[0] == 1 else vector
 
@@ -143,7 +149,7 @@ def is_pipeline(function: Any) -> bool:
 
 
 def _average_tokens(tokens: Any) -> npt.NDArray[Any]:
-    """Average the token vectors of one text, shape `(1, tokens, width)`."""
+    """Return the mean of the token vectors of one text, given in shape `(1, tokens, width)`."""
     tokens = tokens.detach().cpu() if is_tensor(tokens) else tokens
     array = np.asarray(tokens)
     if array.ndim != 3 or len(array) != 1:
@@ -154,7 +160,7 @@ def _average_tokens(tokens: Any) -> npt.NDArray[Any]:
 
 
 def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
-    """Return the vectors of texts from a dictionary.
+    """Return the vectors of texts from a dictionary whose keys are texts.
 
     Raises:
         ValueError: if a text is not in the dictionary.
@@ -170,11 +176,11 @@ def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
 
 
 def rounding_of(rounding: float | None, dtype: str) -> float:
-    """Return the relative distance within which two vectors are equal.
+    """Return the relative distance up to which two vectors count as equal.
 
     Args:
-        rounding: distance that the user requests, or None.
-        dtype: type of the vectors, such as "float32" or "torch.bfloat16".
+        rounding: the distance that the user chose, or None for the default of the dtype.
+        dtype: dtype of the vectors, such as "float32" or "torch.bfloat16".
     """
     if rounding is not None:
         return real("rounding", rounding, low=0.0)
@@ -182,11 +188,13 @@ def rounding_of(rounding: float | None, dtype: str) -> float:
 
 
 def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
-    """Choose distinct texts of different lengths, at even steps from the shortest to the longest.
+    """Choose distinct texts of different lengths, from the shortest text to the longest.
+
+    The texts are sorted by length, and chosen at equal steps.
 
     Args:
         texts: any number of texts.
-        most: largest number of chosen texts, at least 2.
+        most: largest number of texts to choose, at least 2.
 
     Example:
         >>> choose_by_length(["aaa", "b", "aaaaa", "b", "aa"], 3)
@@ -201,7 +209,10 @@ def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
 def relative_distances(
     vectors: npt.NDArray[np.float64], others: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the distance of each pair of rows divided by their larger norm; 0 for equal rows."""
+    """Return, for each i, the distance between row i of `vectors` and row i of `others`.
+
+    Each distance is divided by the larger norm of the two rows.
+    """
     norms = np.maximum(np.linalg.norm(vectors, axis=1), np.linalg.norm(others, axis=1))
     distances = np.linalg.norm(vectors - others, axis=1)
     return np.asarray(distances / np.where(norms > 0.0, norms, 1.0), np.float64)
@@ -211,24 +222,25 @@ def compare_batches(
     encode: Encode, texts: Sequence[str], rounding: float, name: str = "encoder",
     shown: Sequence[str] = (),
 ) -> BatchCheck:  # fmt: skip
-    """Check that an encoder gives a text the same vector with any other texts in the batch.
+    """Check that the vector of a text does not depend on the other texts in the batch.
 
-    Each text is encoded alone, then in two batches with different texts, then in another order.
-    Noise after an encoder protects the vector of one text. If other texts also influence a vector,
-    each of these encodings releases information on them.
+    The encoder gets each text without other texts, in two batches with different other texts, and
+    in a batch in reverse order. Noise that is added to an encoding protects one text. If other
+    texts in the batch change the vector, the output also reveals information about these texts.
 
     Args:
-        encode: function from texts to vectors of float64, shape `(texts, width)`; not random.
+        encode: encoder, a deterministic function of a list of texts. It returns vectors in float64,
+            shape `(texts, width)`.
         texts: distinct texts, at least one.
-        rounding: largest relative distance that counts as rounding.
+        rounding: relative distance up to which two vectors count as equal.
         name: name of the encoder in messages.
-        shown: names of the texts in messages. Defaults to quotations of the texts.
+        shown: names of the texts in messages. Defaults to the beginnings of the texts.
 
     Returns:
-        The `BatchCheck`.
+        The result of the check.
 
     Raises:
-        ValueError: if the vector of a text changes with the other texts.
+        ValueError: if the vector of a text depends on the other texts.
 
     Example:
         >>> def centred(texts):
@@ -267,15 +279,15 @@ def compare_batches(
 
 
 def text_of(name: str, value: Any) -> str:
-    """Check that a value is a non-empty text; return it.
+    """Check that a value is a text that is not empty, and return it.
 
     Args:
-        name: name of the value in messages.
+        name: name of the text in messages.
         value: the text.
 
     Raises:
         TypeError: if the value is not a string.
-        ValueError: if the value is empty or contains only white space.
+        ValueError: if the value is empty, or contains only white space.
     """
     if not isinstance(value, str):
         raise mistyped(name, "a text (a string)", value)
@@ -286,19 +298,20 @@ def text_of(name: str, value: Any) -> str:
 
 
 def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
-    """Check that a value holds texts; return them as a tuple.
+    """Check that a value holds texts, and return them as a tuple.
 
     Args:
         name: name of the texts in messages.
-        value: strings, as a list, a column of a table or a `text.Corpus`; not one string.
-        fewest: smallest number of texts, 0 or 1.
+        value: the texts, such as a list of strings, a column of a table or a `text.Corpus`. A
+            single string is not allowed.
+        fewest: smallest allowed number of texts, 0 or 1.
 
     Returns:
         The texts, unchanged.
 
     Raises:
-        TypeError: if the value is one string, or an entry is not a string.
-        ValueError: if there are too few texts, or one is empty.
+        TypeError: if the value is a single string, or if an entry is not a string.
+        ValueError: if the number of texts is below `fewest`, or if a text is empty.
 
     Example:
         >>> texts_of("texts", ["one", "two"])
@@ -330,28 +343,31 @@ def check_batches(
     refuse_state: bool = False,
     shown: Sequence[str] = (),
 ) -> BatchCheck:
-    """Compare the batches of an encoder unless it is random; see `compare_batches`.
+    """Check that the vector of a text does not depend on the other texts in the batch.
 
-    The encoder is random if a call draws from any generator that this process knows, or if two
-    equal calls differ. The state of all these generators is restored.
+    The vectors of a random encoder are not compared. An encoder is random if it draws from a
+    generator of torch, numpy or Python, or if two equal calls give different vectors. The state of
+    these generators is restored afterwards.
 
     Args:
-        encode: function from texts to vectors of float64, shape `(texts, width)`.
-        texts: distinct texts.
-        limit: function, called after a first encoding, that returns the distance that counts as
-            rounding.
+        encode: encoder, a function of a list of texts. It returns vectors in float64, shape
+            `(texts, width)`.
+        texts: distinct texts, at least one.
+        limit: function without arguments that returns the relative distance up to which two vectors
+            count as equal. It is called after the first encoding.
         name: name of the encoder in messages.
-        random: reason why the encoder is known to be random; empty if it is not.
-        refuse_state: True to refuse an encoder whose equal calls differ without any use of a
-            generator.
-        shown: names of the texts in messages. Defaults to quotations of the texts.
+        random: reason why the encoder is known to be random. Empty if this is unknown.
+        refuse_state: True to raise an error if two equal calls give different vectors, although the
+            encoder does not use these generators.
+        shown: names of the texts in messages. Defaults to the beginnings of the texts.
 
     Returns:
-        The `BatchCheck`. For a random encoder, it holds the reason for the missing comparison.
+        The result of the check. For a random encoder, it holds the reason why the vectors were not
+        compared.
 
     Raises:
-        ValueError: if vectors change with the other texts; with `refuse_state`, also if two equal
-            calls differ.
+        ValueError: if the vector of a text depends on the other texts. With `refuse_state`, also if
+            two equal calls give different vectors.
     """
     calls, drew = list[npt.NDArray[Any]](), False
     with Generators.everywhere() as generators:
@@ -379,12 +395,12 @@ def check_batches(
 
 
 def owner_of(function: Any) -> Any:
-    """Return the object to which a bound method belongs, or None."""
+    """Return the object to which a bound method belongs, or None for another function."""
     return getattr(function, "__self__", None)
 
 
 def takes_rng(encode: Callable[..., Any]) -> bool:
-    """Return True if an encoder has an argument `rng`."""
+    """Return True if a function has an argument `rng`."""
     try:
         return "rng" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -393,7 +409,9 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
 
 
 def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
-    """Read from a rewriting function's signature if it takes one text or texts, or None if unclear.
+    """Return "text" if a function rewrites one text, and "texts" if it rewrites a list of texts.
+
+    The result is None if the signature of the function does not show this.
 
     Raises:
         TypeError: if the function has arguments other than the texts and `rng`.
@@ -425,27 +443,29 @@ def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter(Shown):
-    """A function that rewrites texts, used as a mechanism from text to text.
+    """Make a mechanism from a function that rewrites texts.
 
-    The function takes a list of texts, or one text. Its signature determines which: the annotation
-    of its first parameter (`str`, or a list), otherwise the name of this parameter (`text` or
-    `texts`), otherwise `takes`. Without these three, the first call determines it. A function of a
-    list returns one string for each text of a list. A function of one text returns a string for a
-    text. A function that does both is refused.
+    The function has one of two forms. It takes a list of texts and returns a list of strings, or it
+    takes one text and returns one string. `takes` states the form. Without `takes`, dpcore uses the
+    annotation of the first parameter, `str` or a list. Without an annotation, dpcore uses the name
+    of the parameter, `text` or `texts`. Without such a name, dpcore calls the function on a list
+    and on a text. If the function accepts the list and the text, dpcore raises a ValueError.
 
-    For an audit, the function gets one text `size` times; it must draw every rewrite independently.
+    In an audit, the function rewrites the same text many times. It must draw every rewrite
+    independently.
 
     Args:
-        rewrite: function `(texts) -> list[str]`, with one rewrite for each text, or function
-            `(text) -> str`. If it has a parameter `rng`, it gets the audit's numpy Generator, and
-            the audit's seed repeats it.
+        rewrite: function `(texts) -> list[str]` that returns one rewrite for each text, or function
+            `(text) -> str`. If the function has a parameter `rng`, it gets the numpy Generator of
+            the audit. An audit with the same seed then draws the same rewrites.
         claim: claimed epsilon for any two texts. None means no claim.
-        takes: "texts" for a function of a list, "text" for a function of one text. None determines
-            it from the signature or from the first call.
+        takes: "texts" for a function of a list, "text" for a function of one text. None means that
+            dpcore determines it, as described above.
 
     Raises:
-        TypeError: if `rewrite` is not callable or has other arguments, or `claim` is not a number.
-        ValueError: if the claim is negative or not finite, or `takes` differs from the signature.
+        TypeError: if `rewrite` is not callable, if it needs arguments other than the texts and
+            `rng`, or if `claim` is not a number.
+        ValueError: if `claim` is negative or not finite, or if `takes` contradicts the signature.
 
     Source:
         Krishna, Gupta and Dupuy (2021) (ADePT, which rewrites utterances).
@@ -482,24 +502,24 @@ class Rewriter(Shown):
 
     @property
     def name(self) -> str:
-        """Name in reports: the name of the model whose method it is, or of the function."""
+        """Name of the mechanism in reports, made from the name of the model or of the function."""
         own_name = mechanism_attribute(owner_of(self.rewrite), "name")
         return f"Rewriter({own_name if isinstance(own_name, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:
-        """Draw rewrites of one text.
+        """Draw `size` rewrites of one text.
 
         Args:
             x: the text.
             size: number of rewrites.
-            rng: a numpy Generator.
+            rng: numpy Generator, which the function gets if it has a parameter `rng`.
 
         Returns:
             A list of `size` texts.
 
         Raises:
-            TypeError: if x or a rewrite is not a string.
-            ValueError: if x is empty.
+            TypeError: if `x` or a rewrite is not a string.
+            ValueError: if `x` is empty, or if the function returns another number of rewrites.
         """
         return self.apply([text_of("x", x)] * check_size(size, 1), rng)
 
@@ -508,15 +528,15 @@ class Rewriter(Shown):
 
         Args:
             texts: the texts.
-            rng: a numpy Generator.
+            rng: numpy Generator, which the function gets if it has a parameter `rng`.
 
         Returns:
-            One rewrite for each text, as the function returned it.
+            A list with one rewrite for each text, unchanged.
 
         Raises:
-            TypeError: if the function returns other objects than strings.
-            ValueError: if the number of rewrites differs, or if the function accepts both one text
-                and a list.
+            TypeError: if a rewrite is not a string.
+            ValueError: if the function does not return one rewrite for each text, or if it accepts
+                a list of texts and also one text.
         """
         texts = list(texts)
         if self.takes is None and texts:
@@ -539,7 +559,7 @@ class Rewriter(Shown):
         return self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
 
     def _settle(self, texts: list[str]) -> TextsArgument:
-        """Determine the function's argument by two calls; their results and draws are not used."""
+        """Call the function on a list and on one text, and return which of them it accepts."""
         with Generators.everywhere():
             answers, failures = list[Any](), list[Exception]()
             for argument in (texts[:1] * 2, texts[0]):

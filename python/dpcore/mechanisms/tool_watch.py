@@ -1,9 +1,11 @@
-"""Watcher of running tools: it ends the tools that a killed process leaves behind.
+"""A watcher process, which ends the tools (commands) of a Python process that was killed.
 
-A process that gets SIGKILL cannot end its tools. Therefore a small process outlives it: it reads
-the process groups of running tools from a pipe, and kills them when the pipe closes. Linux can also
-send a signal at the death of the parent. But this signal would be sent when the thread that started
-the tool ends, and it would not reach the processes that the tool started. Windows has no watcher.
+A process that gets SIGKILL cannot end the tools that it started. Therefore dpcore starts a small
+watcher process. The watcher reads the process groups of the running tools from a pipe. When the
+pipe closes, it kills these groups. On Windows, dpcore starts no watcher.
+
+Linux can also send a signal to a tool when its parent ends. But Linux sends this signal as soon as
+the thread that started the tool ends, and does not send it to processes that the tool started.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ import uuid
 from typing import Final
 
 TOOL_VARIABLE: Final = "DPCORE_TOOL"
-"""Environment variable by which the watcher finds a tool that was starting when the kill came."""
+"""Environment variable by which the watcher finds a tool that had just been started."""
 
 _MAX_WAIT_SECONDS: Final = 1.0
-"""Seconds to wait for the end of the watcher."""
+"""Number of seconds to wait for the end of the watcher."""
 
 # A shell starts in 1 ms, a Python interpreter in 10 ms.
 _SCRIPT: Final = f"""
@@ -47,7 +49,10 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class ToolWatch:
-    """The watcher of this process; it starts together with the first tool."""
+    """A process that ends the tools (commands) of this Python process, if this process is killed.
+
+    This watcher starts together with the first tool.
+    """
 
     def __init__(self) -> None:
         self._lock, self._pipe = threading.Lock(), -1
@@ -55,7 +60,7 @@ class ToolWatch:
         self._token = ""
 
     def announce_start(self) -> dict[str, str]:
-        """Announce that a tool starts; return the variables to add to its environment."""
+        """Inform the watcher that a tool starts; return environment variables for the tool."""
         if os.name != "posix":
             return {}
         with self._lock:
@@ -66,19 +71,19 @@ class ToolWatch:
         return {TOOL_VARIABLE: self._token}
 
     def report_started(self, group: int) -> None:
-        """Report that a tool runs in its own process group."""
+        """Inform the watcher that a tool has started, with its process group."""
         self._report(f"started {group}")
 
     def report_failed(self) -> None:
-        """Report that an announced tool did not start."""
+        """Inform the watcher that an announced tool could not be started."""
         self._report("failed")
 
     def report_ended(self, group: int) -> None:
-        """Report that a tool has ended."""
+        """Inform the watcher that the tool of a process group has ended."""
         self._report(f"ended {group}")
 
     def close(self) -> None:
-        """End the watcher, and the tools that still run."""
+        """End the watcher, which first ends all tools that still run."""
         if self._process is None:
             return
         os.close(self._pipe)
@@ -87,7 +92,7 @@ class ToolWatch:
         self._process, self._pipe = None, -1
 
     def forget(self) -> None:
-        """Detach this forked process from the watcher of its parent process."""
+        """Disconnect this forked process from the watcher of its parent process."""
         if self._process is not None:
             os.close(self._pipe)
             # The watcher is not a child of this process; without a return code, Popen would warn.

@@ -1,4 +1,4 @@
-"""Uniform noise and its distribution."""
+"""Uniform noise, with its tail probabilities."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Uniform(Primitive):
-    """Additive uniform noise: ``x + s``, s uniform on [low, high].
+    """Additive uniform noise: ``x + s``, where s is uniform on [low, high].
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    This noise is for audits and experiments, not for releasing data. The last bits of its outputs
+    reveal the input, and its random numbers are not cryptographic.
 
-    s is ``low + (high - low) u`` with u below 1, so it equals `high` only through rounding.
+    Every entry of x has its own s. It is computed as ``s = low + (high - low) u``, with u uniform
+    on [0, 1). Therefore s is equal to `high` only through rounding.
 
     Args:
         low: smallest noise, in the units of x, at least -1e300.
         high: largest noise, above `low` and at most 1e300.
 
     Raises:
-        TypeError: if an end is not a number.
-        ValueError: if an end is out of range or `low` is not below `high`.
+        TypeError: if `low` or `high` is not a number.
+        ValueError: if `low` or `high` is out of range, or if `low` is not below `high`.
 
     Source:
         Devroye (1986), Non-Uniform Random Variate Generation, section II.2 (inversion).

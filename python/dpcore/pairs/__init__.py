@@ -1,4 +1,4 @@
-"""Pairs of inputs: ready-made pairs, neighbour relations, and a search for the pair that leaks."""
+"""Pairs of inputs: ready-made pairs, neighbour relations, and a search for the pair to audit."""
 
 from .datasets import AddRemove, Records, Replace
 from .differences import NORMS as NORMS
@@ -19,8 +19,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the package.
-
-    The names that it imports are not listed, but they can be imported from here.
-    """
+    """List the public names of the package, without the names that it imports."""
     return [*__all__]

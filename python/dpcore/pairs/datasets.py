@@ -1,4 +1,4 @@
-"""Neighbouring datasets, which differ in one replaced or one added record."""
+"""Neighbouring datasets: one record is replaced, or one record is added."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .text_pairs import Texts
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
-    """Domain of datasets with a fixed number of records, each taken from a list of values.
+    """Set of datasets that have a fixed number of records, each of them from a list of values.
 
     Args:
-        values: possible values of a record. Numbers, texts and all objects that compare with ``==``
-            are allowed.
-        dim: number of records, at least 1.
+        values: possible values of a record, such as ("yes", "no"). Any objects that can be compared
+            by ``==`` are allowed.
+        dim: number of records of a dataset, at least 1.
 
     Raises:
-        TypeError: if `values` is not a list or tuple, or `dim` not an integer.
-        ValueError: if `values` is empty or `dim` below 1.
+        TypeError: if `values` is not a list or tuple, or if `dim` is not an integer.
+        ValueError: if `values` is empty, or if `dim` is below 1.
 
     Example:
         >>> domain = Records(("yes", "no"), 3)
@@ -46,12 +46,12 @@ class Records(Record, word="Records"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
-        """Draw a dataset of independent, uniformly drawn records, as a tuple."""
+        """Draw a dataset, a tuple of `dim` records that are independent and uniform on `values`."""
         instance("rng", rng, np.random.Generator)
         return tuple(self.values[place] for place in rng.integers(len(self.values), size=self.dim))
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a sequence of `dim` records, each equal to one of the values."""
+        """Return True if x is a sequence of `dim` records that are all in `values`."""
         is_sequence = isinstance(x, Sequence) or (isinstance(x, np.ndarray) and x.ndim > 0)
         if not is_sequence or isinstance(x, str) or len(x) != self.dim:
             return False
@@ -69,7 +69,7 @@ class Records(Record, word="Records"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _RecordRelation(Record):
-    """Base class of `Replace` and `AddRemove`, with the values that a record may take."""
+    """Base class of the neighbour relations `Replace` and `AddRemove`."""
 
     values: tuple[Any, ...] | None = None
 
@@ -84,22 +84,26 @@ class _RecordRelation(Record):
     """Number of records that the new record of a neighbour replaces: 1, or 0 if it is added."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the two datasets lie in the domain and are neighbours."""
+        """Return True if the two datasets are neighbours and belong to the domain."""
         raise NotImplementedError
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs that differ in one record: of repeated records first, then random datasets.
+        """Yield pairs of datasets that differ in one record, without end.
+
+        In the first pairs, one of the datasets repeats a single record. In all later pairs, the
+        first dataset is drawn at random.
 
         Args:
-            domain: domain of the datasets.
+            domain: set of datasets, such as `Records`, or of texts, `Texts`.
             rng: generator that draws datasets and records.
 
         Returns:
-            An iterator of pairs, without end. For texts, one word of each text is changed, and the
-            words come from the corpus.
+            An iterator of pairs. For `Texts`, the two texts of a pair differ in one word, and all
+            words occur in the corpus.
 
         Raises:
-            ValueError: if `values` are given for texts. The words of texts come from the corpus.
+            ValueError: if the relation has `values` and the domain is `Texts`, whose words come
+                from the corpus.
         """
         if isinstance(domain, Texts):
             if self.values is not None:
@@ -116,12 +120,19 @@ class _RecordRelation(Record):
             yield Pair(x, self._replace_record(x, place, self._record(domain, rng)))
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Change a record that both datasets share, or the one in which they differ.
+        """Return a random pair that is similar to a given pair of neighbours.
+
+        The function draws a record, and chooses one of four changes at random:
+
+        - The drawn record is put at the place where the two datasets differ.
+        - The drawn record is put at a random place, as the only difference of the two datasets.
+        - The drawn record replaces a random record of the shorter dataset.
+        - All records that the two datasets share are replaced by the drawn record.
 
         Args:
-            pair: pair from which the move starts.
-            domain: domain of the datasets.
-            rng: generator that chooses the move.
+            pair: the given pair.
+            domain: set of datasets, such as `Records`, or of texts, `Texts`.
+            rng: generator that chooses the change.
 
         Returns:
             The new pair.
@@ -142,11 +153,11 @@ class _RecordRelation(Record):
         return Pair(x, self._replace_record(x, place, x_prime[place]))
 
     def _replace_record(self, x: Any, place: int, record: Any) -> Any:
-        """Return the neighbour of x that has the given record at the given place."""
+        """Return the neighbour of the dataset x that has `record` at index `place`."""
         return _join_records(x, place, place + self.replaced, [record])
 
     def _record(self, domain: Domain, rng: np.random.Generator) -> Any:
-        """Draw a record: one of the values, or else a record of a dataset that the domain draws."""
+        """Draw a record from `values`. Without `values`, take it from a dataset of the domain."""
         if self.values is not None:
             return self.values[int(rng.integers(len(self.values)))]
         x = domain.draw(rng)
@@ -155,11 +166,11 @@ class _RecordRelation(Record):
 
 @suggest_arguments
 class Replace(_RecordRelation, word="Replace"):
-    """Neighbour relation: same number of records, and exactly one record differs.
+    """Neighbour relation: two datasets have equal numbers of records and differ in one record.
 
     Args:
-        values: records that a search may put in the place of another record. If None, records come
-            from datasets that the domain draws.
+        values: records with which a search may replace another record. None means that the search
+            takes records from random datasets.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
@@ -180,10 +191,10 @@ class Replace(_RecordRelation, word="Replace"):
     replaced = 1
 
     def apart(self, pair: Pair) -> float:
-        """Count the places in which the two datasets differ.
+        """Count the records in which two datasets of equal length differ.
 
         Raises:
-            TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
+            TypeError: if an input is not a list, a tuple, an array, a number, a text or bytes.
             ValueError: if the two datasets have different numbers of records.
         """
         first, second = _records_of_pair(pair)
@@ -193,7 +204,10 @@ class Replace(_RecordRelation, word="Replace"):
         return len(differing_places(first, second))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if both datasets lie in the domain and differ in exactly one record."""
+        """Return True if two datasets of the domain (a set) differ in exactly one record.
+
+        The result is False if a dataset does not belong to the domain.
+        """
         inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
         if isinstance(domain, Texts):
             return inside and _count_words_apart(pair, self) == 1
@@ -202,13 +216,13 @@ class Replace(_RecordRelation, word="Replace"):
 
 @suggest_arguments
 class AddRemove(_RecordRelation, word="AddRemove"):
-    """Neighbour relation: one dataset has one additional record, at any place.
+    """Neighbour relation: the second dataset is the first with one record added, or the reverse.
 
-    The order of the other records is the same in the two datasets.
+    The record may be at any place. All other records are the same, and in the same order.
 
     Args:
-        values: records that a search may add. If None, records come from datasets that the domain
-            draws.
+        values: records that a search may add to a dataset. None means that the search takes records
+            from random datasets.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
@@ -227,17 +241,21 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     replaced = 0
 
     def apart(self, pair: Pair) -> float:
-        """Count the records to add or remove to turn one dataset into the other; inf if above 200.
+        """Count the records to add or remove to turn the first dataset into the second.
+
+        The result is inf if more than 200 records are necessary.
 
         Raises:
-            TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
+            TypeError: if an input is not a list, a tuple, an array, a number, a text or bytes.
         """
         return added_or_removed(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if adding one record turns one dataset, in the domain, into the other.
+        """Return True if the longer dataset is the shorter one with one record added.
 
-        The added record belongs to the domain if it could replace another record there.
+        The shorter dataset must belong to the domain, a set of datasets. The added record must be
+        possible in this domain: the domain must also contain the longer dataset without one of its
+        other records.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
@@ -252,7 +270,10 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
 
 def _count_words_apart(pair: Pair, relation: Replace | AddRemove) -> float:
-    """Count the words by which two texts differ under a relation; inf if it cannot compare them."""
+    """Count the words to replace (or to add and remove) to turn the first text into the second.
+
+    The result is inf if the relation is `Replace` and the texts have different numbers of words.
+    """
     first, second = pair.x.split(), pair.x_prime.split()
     if isinstance(relation, Replace) and len(first) != len(second):
         return math.inf
@@ -275,14 +296,17 @@ def _records_of_pair(pair: Pair) -> tuple[list[Any], list[Any]]:
 
 
 def _first_difference(first: Any, second: Any) -> int:
-    """Find the first place at which two datasets differ, or the end of the shorter one."""
+    """Return the index of the first record that differs in two datasets.
+
+    If all common records are equal, the result is the length of the shorter dataset.
+    """
     return next(iter(differing_places(first, second)), min(len(first), len(second)))
 
 
 def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
-    """Join the records of x before `stop`, the given records, and those of x from `start` on.
+    """Return a dataset like x: ``x[:stop]``, then `records`, then ``x[start:]``.
 
-    The result has the type of x.
+    The result is a list, a tuple or an array, as x is.
     """
     if not isinstance(x, np.ndarray):
         joined = [*x[:stop], *records, *x[start:]]
@@ -305,12 +329,12 @@ def _remove_record(x: Any, place: int) -> Any:
 
 
 def _make_constant_dataset(x: Any, record: Any) -> Any:
-    """Return a dataset of the length of x that repeats one record."""
+    """Return a dataset that has as many records as x, all of them equal to `record`."""
     return _join_records(x, 0, len(x), [record] * len(x))
 
 
 def input_key(value: Any) -> Hashable:
-    """Return a hashable key of an input: type, shape and bytes of an array, or else its repr."""
+    """Return a hashable key of an input: an array's dtype, shape and bytes, otherwise the repr."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.dtype.str, value.shape, value.tobytes()
     return repr(value)

@@ -1,4 +1,4 @@
-"""Differences and distances of two inputs: numbers by entry, datasets by record, texts by word."""
+"""Differences between two inputs: between vectors by entry, datasets by record, texts by word."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..records import Floats, Pair, frozen_array, pair_of
 from ..suggestions import suggest_arguments
 
 MAX_SHOWN_CHANGES: Final = 8
-"""Largest number of changed entries or records that are listed with both values."""
+"""Largest number of changed entries or records that `format_changes` lists."""
 
 MOST_CHANGES: Final = 200
-"""Largest number of added and removed records that is counted. The cost is its square."""
+"""Largest count of added and removed records. The time to count them grows as its square."""
 
 _PLAIN_TYPES: Final = (str, bytes, int, type(None))
 _NUMBER_TYPES: Final = (bool, int, float)
@@ -41,7 +41,7 @@ _DIMENSION_END = 2**60
 def inputs_equal(first: Any, second: Any) -> bool:
     """Return True if two inputs are equal: arrays entry by entry, other objects by ``==``.
 
-    NaN equals NaN here, because no mechanism can distinguish the two. Objects that cannot be
+    Two NaNs count as equal, because no mechanism can distinguish them. Objects that cannot be
     compared count as different.
 
     Args:
@@ -49,8 +49,8 @@ def inputs_equal(first: Any, second: Any) -> bool:
         second: any object.
 
     Returns:
-        True only for inputs that have equal values. The sign of a zero and the dtype of an array do
-        not count. The numbers 1, 1.0 and True are different.
+        True if the inputs are equal. Arrays of different dtypes can be equal, and 0.0 is equal to
+        -0.0. The numbers 1, 1.0 and True differ, because their types differ.
 
     Example:
         >>> missing = np.array([1.0, np.nan])
@@ -95,17 +95,16 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
 
 
 def fingerprint_input(value: Any) -> Hashable:
-    """Return a key of the content of an input, to detect later changes.
-
-    The content of lists, mappings, sets, dataclasses, arrays, tensors and frames is read. The
-    result is None for other objects and for inputs with more than a million items.
+    """Return a hashable fingerprint of an input, from which a later change can be detected.
 
     Args:
-        value: any object. It is not copied. Arrays are replaced by digests.
+        value: any object. The function reads numbers, texts, lists, mappings, sets, dataclasses,
+            arrays, tensors and data frames.
 
     Returns:
-        The fingerprint. Equal inputs have equal fingerprints, also if they have NaN in the same
-        places.
+        The fingerprint. Inputs of equal content have equal fingerprints, and NaN counts as equal to
+        NaN. An array is represented by a digest of its bytes. The result is None for other objects,
+        and for inputs with more than a million items or with arrays of more than 256 MiB.
 
     Example:
         >>> data = {"a": [1.0, np.nan]}
@@ -122,7 +121,7 @@ def fingerprint_input(value: Any) -> Hashable:
 
 
 def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
-    """Compute the fingerprint; `left` holds the number of items and bytes that may be read."""
+    """Compute a fingerprint; `left` holds the numbers of items and of bytes that may be read."""
     if isinstance(value, float):
         return "nan" if value != value else value
     if isinstance(value, (*_PLAIN_TYPES, complex)):
@@ -169,8 +168,8 @@ def list_to_array(value: Any) -> Any:
         value: any object.
 
     Returns:
-        The array. The value itself is returned if it is not a list or tuple of real numbers, or if
-        no such array holds the numbers exactly.
+        The array. If `value` is not a list or tuple of real numbers, or if its numbers would be
+        rounded, the function returns `value` unchanged.
 
     Example:
         >>> list_to_array([1, 2]).dtype, list_to_array((1, 0.5)), list_to_array([2**70])
@@ -192,7 +191,7 @@ def list_to_array(value: Any) -> Any:
 
 
 def pair_to_floats(pair: Pair) -> Pair:
-    """Return the pair with lists of numbers converted to float64 arrays, which attacks need."""
+    """Return a pair in which lists and tuples of numbers are replaced by float64 arrays."""
     x, x_prime = list_to_floats(pair.x), list_to_floats(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
 
@@ -205,7 +204,8 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
             array, such as a tensor.
 
     Returns:
-        The array in its own type, or None. A single number becomes an array of one entry.
+        The array, with the dtype that numpy gives to it, or None. A single number becomes an array
+        of one entry.
     """
     array = list_to_array(value)
     value = list_to_floats(value) if array is value else array
@@ -227,14 +227,17 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
 
 
 def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Compute |second - first| for every entry, 0 if both are NaN or the same infinity.
+    """Compute |second - first| for every entry of two arrays.
+
+    The difference of two NaNs, or of two equal infinities, is 0.
 
     Args:
         first: real numbers.
-        second: real numbers of the same shape.
+        second: real numbers, of the same shape as `first`.
 
     Returns:
-        float64 of the same shape. Integers above 2**53 are subtracted first and rounded afterwards.
+        Differences in float64, of the same shape as `first`. Integers above 2**53 are subtracted
+        exactly, and only their difference is rounded.
     """
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds <= set("iu") and not all(map(is_exact_in_float64, (first, second))):
@@ -254,9 +257,10 @@ def is_exact_in_float64(array: npt.NDArray[Any]) -> bool:
 
 
 def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
-    """Return two numeric inputs broadcast to the entries of an output, flattened.
+    """Return two numeric inputs, broadcast to the shape of an output and flattened.
 
-    Return None if an input is not numeric or does not broadcast, or if the two are equal.
+    Return None if an input is not numeric, if it cannot be broadcast to this shape, or if the two
+    inputs are equal.
     """
     first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
     if first is None or second is None or np.array_equal(first, second):
@@ -265,7 +269,7 @@ def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floa
 
 
 def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
-    """Return an input with one number per entry of an output, or None if it does not broadcast."""
+    """Return an input that is broadcast to `shape` and flattened, or None if this is impossible."""
     try:
         array = np.asarray(x)
         if array.dtype.kind not in "buif" or not np.isfinite(array).all():
@@ -277,7 +281,9 @@ def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
 
 
 def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
-    """Group the columns that have equal inputs; return each group with its x_i and x'_i.
+    """Group the columns i that have equal x_i and equal x'_i.
+
+    The result lists, for each group, its column numbers and its pair (x_i, x'_i).
 
     Example:
         >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
@@ -289,15 +295,16 @@ def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tup
 
 
 def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
-    """Split the two inputs into records, and return them with the name of one record.
+    """Split two inputs into units: records, words, characters or bytes.
 
     Args:
-        pair: two lists or tuples (of records), arrays (of rows), numbers (one record each), byte
-            strings, or texts. Texts are split into words, or into characters if their words are
-            equal.
+        pair: the two inputs. The records of a list or tuple are its items, and those of an array
+            are its rows. A number is one record. Texts are split into words. Two texts with equal
+            words are split into characters.
 
     Returns:
-        A tuple: name of a record, records of x, records of x'. None for other inputs.
+        The name of the unit ("record", "word", "character" or "byte"), the units of x, and those
+        of x'. None for other inputs.
 
     Example:
         >>> read_records(Pair("a good film", "a film"))
@@ -330,7 +337,9 @@ def _read_rows(value: Any) -> list[Any] | None:
 
 
 def differing_places(first: Any, second: Any) -> list[int]:
-    """Return the places at which two datasets differ, up to the end of the shorter one.
+    """Return the indices at which the records of two datasets differ.
+
+    If the lengths of the datasets differ, the additional records are not compared.
 
     Example:
         >>> differing_places(["a", "b", "c"], ["a", "c"])
@@ -349,7 +358,9 @@ def differing_places(first: Any, second: Any) -> list[int]:
 
 
 def format_changes(pair: Pair) -> str:
-    """Format the entries or records that differ, each with its place and with both values.
+    """Describe the entries or records in which two inputs differ, with index, old and new value.
+
+    At most 8 of them are listed.
 
     Example:
         >>> format_changes(Pair([0, 0, 0], [0, 4, 0]))
@@ -380,14 +391,16 @@ def format_changes(pair: Pair) -> str:
 
 
 def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """Count the records to add or remove to turn one dataset into the other, in order.
+    """Count the records to add or remove to turn the first dataset into the second.
+
+    The order of the records matters.
 
     Args:
         first: a dataset.
         second: another dataset.
 
     Returns:
-        The number of records, or inf if it is above `MOST_CHANGES`.
+        The smallest possible number of records, or inf if it is above 200.
 
     Source:
         Myers (1986), An O(ND) difference algorithm, the greedy algorithm of section 4.
@@ -415,7 +428,14 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
 
 @suggest_arguments
 def dimension(dim: int) -> int:
-    """Check the number of entries of a float64 vector, which must be at least 1 and below 2**60."""
+    """Check that a number of entries is at least 1 and below 2**60, and return it.
+
+    A larger vector cannot be addressed.
+
+    Raises:
+        TypeError: if `dim` is not an integer.
+        ValueError: if `dim` is out of this range.
+    """
     dim = integer("dim", dim, 1)
     if dim >= _DIMENSION_END:
         raise invalid("dim", "below 2**60, the largest vector that can be addressed", dim)
@@ -424,18 +444,22 @@ def dimension(dim: int) -> int:
 
 @suggest_arguments
 def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
-    """Compute the norm of x' - x, without rounding of partial sums and without overflow in between.
+    """Compute the distance of two inputs x and x' in a norm.
+
+    Partial sums are not rounded, and do not overflow.
 
     Args:
-        pair: two arrays of numbers of equal shape, or two numbers.
-        norm: "l1" (sum of absolute differences), "l2" (Euclidean) or "linf" (the largest).
+        pair: the two inputs, arrays of real numbers of equal shape, or two numbers.
+        norm: norm of x' - x: "l1" (sum of absolute differences), "l2" (Euclidean norm) or "linf"
+            (largest absolute difference).
 
     Returns:
-        The distance in the units of the inputs; inf if it exceeds the range of float64.
+        The distance, in the units of the inputs. The distance is inf if it exceeds the range of
+        float64.
 
     Raises:
-        TypeError: if the pair does not hold arrays of real numbers, or `norm` is not a string.
-        ValueError: if the shapes differ or `norm` is not one of the three names.
+        TypeError: if x or x' does not hold real numbers, or if `norm` is not a string.
+        ValueError: if the shapes of x and x' differ, or if `norm` is not one of the three names.
 
     Example:
         >>> pair = Pair([0, 0, 0, 0], [1, 1, 1, 1])
@@ -464,19 +488,28 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
 
 @suggest_arguments
 def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
-    """Compute all distances that are defined for two inputs.
+    """Compute all distances that are defined for two inputs x and x'.
 
     Args:
-        pair: two inputs of any type.
+        pair: the two inputs, objects of any type.
 
     Returns:
-        A dictionary. For numbers of equal shape, it holds "l1", "l2" and "linf" in the units of the
-        inputs, the number of "entries", and the number of "changed" entries. Inputs that consist of
-        units (records, words, characters or bytes) are arrays of two dimensions or more, arrays of
-        different lengths, lists, tuples and texts. For them, it holds "unit", "size" and
-        "size_prime" in that unit, "replaced" if the two sizes are equal, and "added_or_removed".
-        The last is inf if above 200, and is left out for numbers of equal shape. The dictionary is
-        empty for other inputs.
+        A dictionary. It is empty for inputs without a known distance.
+
+        Two arrays (or lists) of numbers of equal shape have these keys:
+
+        - "l1", "l2" and "linf": distances in the three norms, in the units of the inputs;
+        - "entries": number of entries of an input;
+        - "changed": number of entries in which x and x' differ;
+        - with two dimensions or more, also "unit", "size", "size_prime" and "replaced", as below.
+
+        All other lists, tuples, arrays, texts and bytes have these keys:
+
+        - "unit": the unit into which the inputs are split, "record" (an item, or a row of an
+          array), "word", "character" or "byte";
+        - "size" and "size_prime": number of units of x, and of x';
+        - "replaced": number of units that differ, only if the sizes are equal;
+        - "added_or_removed": number of units to add or remove to turn x into x', inf if above 200.
 
     Raises:
         TypeError: if `pair` is not a `Pair`.

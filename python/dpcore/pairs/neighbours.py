@@ -1,4 +1,4 @@
-"""Neighbour relations and domains of inputs: norm balls, boxes, and ready-made pairs."""
+"""Neighbour relations, sets of inputs (domains), and ready-made pairs of inputs."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ from .differences import Norm, dimension, distance, distances, pair_to_floats
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
-"""Choices for the entries that `patterns` changes: one entry, or all of them."""
+"""Choices of `patterns`: neighbours differ in one entry, or in all entries."""
 
 SLACK: Final = 1e-9
-"""Relative tolerance of a distance. Rounding may put a neighbour slightly beyond the radius."""
+"""Relative tolerance of a distance, because rounding may move a neighbour beyond the radius."""
 
 _RELATION_METHODS: Final = ("holds", "starts", "move")
 
 _RELATION_EXAMPLES: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
 
 _ENTRY_GAPS: Final = (1 / 3, 1 / 12, 1.0)
-"""Gaps between entries, as shares of the domain's width.
+"""Gaps between entries, as fractions of the width of the domain.
 
-If one query answer is far from the others, it alone determines the output, and the tail of the
-output then shows its whole change.
+If one query answer is far from all other answers, only this answer determines the output. The tail
+of the output then shows the whole change of the answer.
 """
 
 _MAX_SHIFT_HALVINGS: Final = 7
-"""A move shifts entries by the domain's width times 2^-1 to 2^-7."""
+"""`move` shifts entries by the width of the domain times 2^-1 to 2^-7."""
 
 
 @suggest_arguments
 def zeros_ones(dim: int) -> Pair:
-    """Return the pair of the reconstruction attack: a vector of zeros and a vector of ones.
+    """Return the pair of inputs of the reconstruction attack: x of zeros and x' of ones.
 
     Args:
-        dim: number of entries, at least 1.
+        dim: number of entries of x and of x', at least 1.
 
     Returns:
-        `Pair(zeros(dim), ones(dim))` in float64: L1 distance dim, L2 sqrt(dim), Linf 1.
+        The pair, in float64. The L1 distance of x and x' is dim, the L2 distance sqrt(dim), and the
+        Linf distance 1.
 
     Raises:
         TypeError: if `dim` is not an integer.
@@ -64,37 +65,40 @@ def zeros_ones(dim: int) -> Pair:
 
 @suggest_arguments
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
-    """List the pairs of query answers that the literature uses, each in one order.
+    """List the pairs of query answers that the literature uses for audits.
 
-    The first two pairs change the first entry of (1, ..., 1) by one, down or up. Their L1 distance
-    is 1, and `which="one"` returns only these. For `which="all"`, the pairs have Linf distance 1,
-    and six more patterns follow:
+    With `which="one"`, there are two pairs. The first input of each pair is (1, ..., 1). The first
+    entry of the second input is smaller or larger by 1. The L1 distance is then 1.
 
-    - the first entry up and the others down, or the reverse;
-    - the first half of the entries up and the second half down;
-    - all entries up, or all entries down;
-    - (1, ..., 0, ...) against (0, ..., 1, ...).
+    With `which="all"`, six more pairs (x, x') follow. The Linf distance is 1 for all pairs:
 
-    An audit chooses which input is in the numerator, so each pair is listed in one order. In low
-    dimensions, several patterns are the same pair, which is listed once.
+    - x is (1, ..., 1). In x', the first entry is 2 and all other entries are 0.
+    - x is (1, ..., 1). In x', the first entry is 0 and all other entries are 2.
+    - x is (1, ..., 1). In x', the first half of the entries is 2 and the second half 0.
+    - x is (1, ..., 1), and x' is (2, ..., 2).
+    - x is (1, ..., 1), and x' is (0, ..., 0).
+    - In x, the first half of the entries is 1 and the second half 0. In x', it is the reverse.
 
-    Among pairs at the same L1 distance, an attack is most powerful on a pair that differs in a
-    single entry. The example has Laplace noise that is 10 % too small: its loss is 1.11 on both
-    pairs. The audit refutes it on the pair that differs in one entry, but finds hardly any loss if
-    the same distance is spread over 128 entries.
+    The list contains only one of the pairs (x, x') and (x', x), because an audit compares the two
+    inputs in both directions. In low dimensions, some pairs are equal, and are listed once.
+
+    Among pairs at the same L1 distance, an audit certifies most if only one entry differs. The
+    example shows it for Laplace noise that is 10 % too small. The largest privacy loss is 1.11
+    on both pairs. The audit refutes the claim on the pair that differs in one entry. The audit
+    certifies only 0.07 on the pair whose 128 entries all differ, at the same L1 distance.
 
     Args:
         dim: number of entries, at least 1.
-        which: "one" if neighbours differ in one entry, "all" if every entry may differ. There is no
-            default: if a claim is about one entry, the patterns of "all" would refute private
-            mechanisms.
+        which: "one" if neighbours differ in one entry, "all" if neighbours may differ in every
+            entry. There is deliberately no default: on the pairs of "all", an audit would refute
+            true claims that protect only one entry.
 
     Returns:
-        Pairs of float64 vectors: 2 for "one", at most 8 for "all".
+        Pairs of float64 vectors, 2 for "one", and at most 8 for "all".
 
     Raises:
-        TypeError: if `dim` is not an integer or `which` not a string.
-        ValueError: if `dim` is below 1 or `which` is not one of the two names.
+        TypeError: if `dim` is not an integer, or if `which` is not a string.
+        ValueError: if `dim` is below 1, or if `which` is not one of the two names.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), the categories of their input selector. Bichsel,
@@ -135,14 +139,14 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
 
 @runtime_checkable
 class Domain(Protocol):
-    """A set of inputs."""
+    """A set of inputs in which a search looks for two neighbours, such as `Box` or `Texts`."""
 
     @property
     def dim(self) -> int:
-        """Number of entries, or of records, of one input."""
+        """Number of entries (or of records, or words) of one input."""
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Draw an input of the set."""
+        """Draw a random input from the set."""
 
     def contains(self, x: Any) -> bool:
         """Return True if x belongs to the set."""
@@ -150,66 +154,79 @@ class Domain(Protocol):
 
 @runtime_checkable
 class Bounded(Domain, Protocol):
-    """A set of vectors between two bounds."""
+    """A set of vectors whose entries lie between two bounds."""
 
     @property
     def low(self) -> Any:
-        """Smallest entry of an input: one number, or one number per entry."""
+        """Smallest allowed value of the entries: one number, or one number per entry."""
 
     @property
     def high(self) -> Any:
-        """Largest entry of an input: one number, or one number per entry."""
+        """Largest allowed value of the entries: one number, or one number per entry."""
 
     def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the input of the set that is nearest to a vector."""
+        """Return the vector of the set that is nearest to x."""
 
 
 class Neighbour(Protocol):
-    """Neighbour relation: it defines which two inputs a privacy claim must protect."""
+    """Neighbour relation: the set of pairs (x, x') to which a privacy claim applies."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the inputs are different, lie in the domain and are neighbours."""
+        """Return True if two inputs are different neighbours in the domain, a set of inputs."""
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield the pairs to try first, the most promising first. Some may not be neighbours."""
+        """Yield the pairs with which a search begins, the most promising pairs first.
+
+        The two inputs of a pair need not be neighbours: the search calls `holds` on every pair.
+        """
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Return a pair slightly different from a given pair. Its inputs may not be neighbours."""
+        """Return a random pair that differs slightly from a given pair.
+
+        The two new inputs need not be neighbours: the search calls `holds` on every pair.
+        """
 
 
 NeighbourArgument = Neighbour | Norm | tuple[Norm, float]
-"""Type of `neighbour=`: a relation, the name of a norm (radius 1), or a tuple (norm, radius)."""
+"""Type of the argument `neighbour`: a relation, a norm's name (radius 1), or (norm, radius)."""
 
 
 class DomainAttributes:
-    """Optional attributes of a domain or a relation, each with its default value.
+    """Optional attributes of a set of inputs (a domain) or of a neighbour relation.
+
+    The default of each attribute is None.
 
     Attributes:
-        clip: function `(x)` that returns the nearest member of a domain of vectors.
-        neighbouring: function `(x, x_prime)` that returns True for two datasets that differ in one
+        clip: function `(x)` that returns the vector of the domain that is nearest to x.
+        neighbouring: function `(x, x_prime)` that returns True if two datasets differ in one
             record.
-        radius: size of a ball, or distance of neighbours.
-        low: smallest entry of a vector.
-        high: largest entry of a vector.
-        norm: norm of the distance of neighbours.
-        apart: function `(pair)` that returns the distance of two inputs, in the units of `most`.
-        values: possible values of a record, a list or tuple.
-        describe_change: function `(pair)` that describes the difference of two inputs as text: a
-            kind, ":" and details.
+        radius: radius of a norm ball, or largest distance of two neighbours.
+        low: smallest allowed value of an entry.
+        high: largest allowed value of an entry.
+        norm: norm in which the distance of neighbours is measured.
+        apart: function `(pair)` that returns the distance of two inputs. Two inputs are neighbours
+            if the distance is at most the attribute `most`.
+        values: list or tuple of the possible values of a record.
+        describe_change: function `(pair)` that describes the difference of two inputs as a kind,
+            ":" and details, such as "number: '12' for '7'".
     """
 
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
 
 
 def domain_attribute(domain: Any, name: str) -> Any:
-    """Return an optional attribute of a domain or a relation, or its default value."""
+    """Return an optional attribute of a domain or of a neighbour relation, or None by default."""
     return attribute_of(DomainAttributes, domain, name)
 
 
 def domain_of(
     value: Any, name: str = "domain", requirement: str = "a domain with dim, draw and contains"
 ) -> Domain:
-    """Check that a value is a domain object, not a class, and return it."""
+    """Check that a value is a domain (an object with `dim`, `draw` and `contains`); return it.
+
+    Raises:
+        TypeError: if the value is not a domain, or is a class.
+    """
     # A class has the methods of its instances too, so the protocol alone does not exclude it.
     if isinstance(value, type) or not isinstance(value, Domain):
         raise errors.mistyped(name, requirement, value)
@@ -218,10 +235,12 @@ def domain_of(
 
 
 def neighbour_of(value: Any) -> Neighbour:
-    """Return a neighbour relation from a relation object, the name of a norm, or (norm, radius).
+    """Return a neighbour relation.
+
+    The value is a relation, the name of a norm (with radius 1), or a tuple (norm, radius).
 
     Raises:
-        TypeError: if the value is not one of these, or is a class.
+        TypeError: if the value has another form, or is a class.
 
     Example:
         >>> neighbour_of("l1"), neighbour_of(("l2", 3.0))
@@ -240,19 +259,19 @@ def neighbour_of(value: Any) -> Neighbour:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
-    """Domain of vectors whose entries all lie between two numbers.
+    """Set of vectors whose entries all lie between two numbers.
 
     Args:
         low: smallest allowed entry, finite.
         high: largest allowed entry, finite and at least `low`.
         dim: number of entries, at least 1.
-        integers: True if entries are whole numbers. `low` and `high` must then be whole numbers
-            too.
+        integers: True if all entries must be whole numbers. `low` and `high` must then be whole
+            numbers too.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is not finite or `high` is below `low`. With `integers`, also if a
-            bound is not a whole number of magnitude at most 2**53.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `dim` is below 1, if a bound is not finite, or if `high` is below `low`. With
+            `integers`, also if a bound is not a whole number, or is above 2**53 in magnitude.
 
     Example:
         >>> box = Box(0, 3, 2, integers=True)
@@ -282,14 +301,20 @@ class Box(Record, word="Box"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw a vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
+        """Draw a vector of shape `(dim,)` whose entries are independent and uniform in the box.
+
+        The dtype is int64 with `integers`, and float64 otherwise.
+        """
         errors.instance("rng", rng, np.random.Generator)
         if self.integers:
             return rng.integers(int(self.low), int(self.high), self.dim, endpoint=True)
         return rng.uniform(self.low, self.high, self.dim)
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a vector of `dim` entries that lie between the bounds."""
+        """Return True if x is a vector of `dim` entries that all lie between `low` and `high`.
+
+        With `integers`, all entries must also be whole numbers.
+        """
         try:
             array = errors.vector("x", x, self.dim)
         except (TypeError, ValueError):
@@ -298,14 +323,16 @@ class Box(Record, word="Box"):
         return inside and not (self.integers and (array != np.rint(array)).any())
 
     def clip(self, x: Any) -> npt.NDArray[Any]:
-        """Return the nearest vector of the box, shape `(dim,)`; int64 for integers.
+        """Return the vector of the box that is nearest to x, of shape `(dim,)`.
+
+        The dtype is int64 with `integers`, and float64 otherwise.
 
         Args:
             x: a vector of `dim` finite numbers.
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if it is not a vector of `dim` finite numbers.
+            ValueError: if x is not a vector of `dim` finite numbers.
         """
         nearest: npt.NDArray[Any] = np.clip(errors.vector("x", x, self.dim), self.low, self.high)
         return np.rint(nearest).astype(np.int64) if self.integers else nearest
@@ -313,7 +340,7 @@ class Box(Record, word="Box"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _NormBall(Record):
-    """Neighbours at a distance of at most `radius` in the norm of the class."""
+    """Base class of `L1`, `L2` and `Linf`: neighbours have a distance of at most `radius`."""
 
     radius: float = 1.0
 
@@ -326,37 +353,41 @@ class _NormBall(Record):
 
     @property
     def limit(self) -> str:
-        """Condition that the relation puts on a pair, in words."""
+        """Condition on two neighbours, as text, such as "at L1 distance at most 1.0"."""
         return f"at {self.norm.capitalize()} distance at most {self.radius!r}"
 
     @property
     def most(self) -> float:
-        """Largest value of `apart` for neighbours, which is the radius."""
+        """Largest distance of two neighbours, which is the radius."""
         return self.radius
 
     def apart(self, pair: Pair) -> float:
-        """Compute the distance of the inputs in the norm of the class, in the units of the inputs.
+        """Compute the distance of two inputs in the norm of the relation, in the inputs' units.
 
         Raises:
             TypeError: if the inputs are not arrays of real numbers.
-            ValueError: if their shapes differ.
+            ValueError: if the shapes of the inputs differ.
         """
         return distance(pair, self.norm)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if both inputs lie in the domain, differ, and are at most `radius` apart."""
+        """Return True if two inputs are different neighbours in the domain, a set of inputs.
+
+        Two inputs are neighbours if their distance is at most `radius`.
+        """
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
         return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + SLACK)
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield the pairs of `patterns`, then changes of mixed signs, then random pairs.
+        """Yield the pairs with which a search begins, without end.
 
-        The iterator has no end. The vectors that are changed are constant ones and ones with gaps
-        between their entries.
+        The first pairs are those of `dpcore.pairs.patterns`. The next pairs change one, half or all
+        entries of certain vectors: constant vectors, and vectors with a gap between two groups of
+        entries. All later pairs are random.
 
         Args:
-            domain: domain of the inputs, with `low`, `high` and `clip`.
+            domain: set of vectors, with `low`, `high` and `clip`.
             rng: generator that draws the random pairs.
 
         Returns:
@@ -379,12 +410,19 @@ class _NormBall(Record):
             yield self._pair(base, rng.choice([-1.0, 0.0, 1.0], space.dim), space)
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Shift, equalise or negate some entries: one, those equal to it, all others, or all.
+        """Return a random pair that is similar to a given pair (x, x').
+
+        The function draws an entry and chooses a group of entries: this entry, all entries equal to
+        it, all other entries, or all entries. It then makes one of these changes at random:
+
+        - It shifts x and x' up or down in this group.
+        - It sets x to one common value in this group.
+        - It changes the sign, or the size, of x' - x in this group.
 
         Args:
-            pair: pair from which the move starts.
-            domain: domain of the inputs, with `low`, `high` and `clip`.
-            rng: generator that chooses the move.
+            pair: the given pair.
+            domain: set of vectors, with `low`, `high` and `clip`.
+            rng: generator that chooses the change.
 
         Returns:
             The new pair.
@@ -413,7 +451,7 @@ class _NormBall(Record):
     def _pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
         """Return the pair of base and base + change, clipped to the domain.
 
-        The change is first scaled to the radius.
+        First, the change is multiplied by a number, so that the norm of the change is `radius`.
         """
         apart = distance(Pair(np.zeros(change.size), change), self.norm)
         change = change * (self.radius / apart) if apart > 0.0 else change
@@ -428,9 +466,9 @@ class _NormBall(Record):
 
 @suggest_arguments
 class L1(_NormBall, word="L1"):
-    """Neighbour relation: the L1 distance of the inputs is at most `radius`.
+    """Neighbour relation: the L1 distance of two inputs is at most `radius`.
 
-    The L1 distance is the sum of absolute differences.
+    The L1 distance is the sum of the absolute differences of all entries.
 
     Args:
         radius: largest distance, in the units of the inputs, finite and above 0.
@@ -456,7 +494,7 @@ class L1(_NormBall, word="L1"):
 
 @suggest_arguments
 class L2(_NormBall, word="L2"):
-    """Neighbour relation: the Euclidean distance of the inputs is at most `radius`.
+    """Neighbour relation: the Euclidean distance of two inputs is at most `radius`.
 
     Args:
         radius: largest distance, in the units of the inputs, finite and above 0.
@@ -480,7 +518,7 @@ class L2(_NormBall, word="L2"):
 
 @suggest_arguments
 class Linf(_NormBall, word="Linf"):
-    """Neighbour relation: the inputs differ by at most `radius` in every entry.
+    """Neighbour relation: two inputs differ by at most `radius` in every entry.
 
     Args:
         radius: largest difference, in the units of the inputs, finite and above 0.
@@ -490,7 +528,7 @@ class Linf(_NormBall, word="Linf"):
         ValueError: if `radius` is not finite or not above 0.
 
     Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018). One record changes the answer to each of several
+        Ding, Wang, Wang, Zhang and Kifer (2018): one record changes the answer to each of several
         counting queries by at most 1.
 
     Example:
@@ -504,7 +542,7 @@ class Linf(_NormBall, word="Linf"):
 
 
 NORM_BALLS: Final[dict[str, type[_NormBall]]] = {"l1": L1, "l2": L2, "linf": Linf}
-"""Relations that are balls of a norm, by the name of the norm."""
+"""Neighbour relations with a largest distance, by the name of the norm."""
 
 
 def _require_bounded(domain: Domain) -> Bounded:
@@ -514,7 +552,10 @@ def _require_bounded(domain: Domain) -> Bounded:
 
 
 def _list_directions(dim: int) -> list[Floats]:
-    """List directions of change: one entry, all entries, half of them, and mixed signs."""
+    """List the directions in which x' may differ from x, as vectors of -1, 0 and 1.
+
+    They change one entry, half of the entries or all entries, with equal or with mixed signs.
+    """
     place = np.arange(dim)
     first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
     ones = np.ones(dim)
@@ -526,9 +567,10 @@ def _list_directions(dim: int) -> list[Floats]:
 
 
 def _list_bases(space: Bounded) -> list[Floats]:
-    """List vectors to change: constant vectors, and vectors with two levels of entries.
+    """List the vectors x from which a search begins: constant ones, and ones with two values.
 
-    The entries at the second level are the first entry, the last entry, or the first half.
+    In a vector with two values, the first entry, the last entry or the first half of the entries
+    has the second value.
     """
     low, high = (
         np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
@@ -547,7 +589,7 @@ def _list_bases(space: Bounded) -> list[Floats]:
 
 
 def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Choose the entries that a move changes, as a mask."""
+    """Choose at random the entries that `move` changes; return them as a mask."""
     place = int(rng.integers(base.size))
     alone = np.arange(base.size) == place
     others = ~alone if base.size > 1 else alone
@@ -557,7 +599,7 @@ def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt
 
 
 class _AnyInput:
-    """Domain of all inputs, for relations that have no distance `apart`, only `holds`."""
+    """Set of all inputs, for neighbour relations with a method `holds` but no method `apart`."""
 
     dim = 1
 
@@ -569,7 +611,9 @@ class _AnyInput:
 
 
 def format_neighbour(neighbour: Any) -> str:
-    """Format a relation as its constructor call, or as its class name if that is unknown.
+    """Format a neighbour relation as the call that makes it.
+
+    If the repr of the relation shows only an address, the result is the name of its class.
 
     Example:
         >>> from dpcore.pairs import L1
@@ -582,17 +626,22 @@ def format_neighbour(neighbour: Any) -> str:
 
 
 def refuse_farther(pair: Pair, neighbour: Any) -> None:
-    """Raise an error if a pair is not a pair of neighbours; two equal inputs pass.
+    """Raise an error if two inputs are not neighbours.
+
+    Two equal inputs raise an error only if the relation has no method `apart`, and its method
+    `holds` returns False for them.
 
     Args:
         pair: the two inputs.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or a custom relation, whose `holds`
-            is called with a domain that contains all inputs.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or another neighbour relation. For a
+            relation without a distance, the function calls `holds(pair, domain)` with a domain that
+            contains all inputs.
 
     Raises:
-        TypeError: if `neighbour` is not a relation, or cannot compare inputs of this type.
-        ValueError: if the distance of the inputs is larger than the relation allows. The message
-            states both distances.
+        TypeError: if `neighbour` is not a neighbour relation, or cannot compare inputs of this
+            type.
+        ValueError: if the inputs are not neighbours. The message states the distance of the inputs
+            and the largest distance that the relation allows.
 
     Example:
         >>> from dpcore.pairs import L1

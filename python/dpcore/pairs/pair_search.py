@@ -1,4 +1,8 @@
-"""Search for the pair that leaks most: small pilots on many pairs, larger ones on the best."""
+"""Search for the pair of neighbours on which a mechanism leaks most.
+
+Every pair is evaluated with a small set of draws, which is called a pilot. The best pairs are
+evaluated again with larger pilots.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +23,34 @@ from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbou
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
-"""Smallest number of pairs in a late round. Half of them are pairs of the previous round, and half
-are new pairs."""
+"""Smallest number of pairs in a late round. Half of these pairs come from the round before, and
+half are new."""
 
 _TRIES_PER_PAIR = 20
-"""Number of moves or draws per requested pair, before a search treats the domain as exhausted."""
+"""Number of random pairs that a search tries for each new pair that it needs."""
 
 
 _MIN_ROUNDS_BUDGET = 1000
-"""Pilot draws per side above which a search in texts has several rounds."""
+"""Number of draws on x, and as many on x', from which on a search in texts has several rounds."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
-    """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
+    """Plan of a search for the pair of neighbours (x, x') on which a mechanism leaks most.
 
-    The plan holds no state and draws no outputs. `drive` runs it. Code that needs another order of
-    steps can call `start`, `propose` and `schedule` directly.
+    `dpcore.pairs.search` makes the plan, and `dpcore.audit` carries it out. In each round of the
+    search, every pair is evaluated with outputs drawn on x and on x'. The plan itself does not
+    change and does not draw outputs. For a search of your own, call its methods `start`,
+    `propose` and `schedule`.
 
     Args:
-        domain: domain of the inputs.
-        neighbour: neighbour relation of the inputs.
-        rounds: number of rounds of pilots, at least 1.
-        budget: pilot draws per side, in total over all pairs and rounds.
+        domain: set of inputs in which the search looks for the pair.
+        neighbour: neighbour relation, which all pairs must satisfy.
+        rounds: number of rounds, at least 1.
+        budget: number of draws on x, and as many on x', in total over all pairs and rounds.
         candidates: number of pairs in the first round, at least 1.
-        seconds: time limit of the search, or None for no limit; see `search`.
+        seconds: time limit of the search, in seconds. None means no limit.
     """
 
     domain: Domain
@@ -69,10 +75,11 @@ class Search(Record, word="Search"):
             raise invalid("budget", requirement, self.budget)
 
     def schedule(self) -> tuple[tuple[int, int], ...]:
-        """Return, for each round, the number of pairs and the pilot draws per side of each pair.
+        """Return two numbers for each round: the pairs, and the draws for each pair.
 
-        The number of pairs is halved after each round, down to 8. Every round has the same total
-        number of draws.
+        The second number counts the draws on x, and as many are made on x'. The number of pairs is
+        halved after each round, until 8 are left. All rounds have nearly the same total number of
+        draws.
 
         Example:
             >>> from dpcore.pairs import L1, Box
@@ -84,17 +91,18 @@ class Search(Record, word="Search"):
         return tuple((width, self.budget // (self.rounds * width)) for width in widths)
 
     def start(self, rng: np.random.Generator) -> list[Pair]:
-        """List the pairs of the first round.
+        """List the pairs of neighbours for the first round.
 
         Args:
-            rng: generator that chooses combinations and draws the random pairs.
+            rng: generator that draws the random pairs.
 
         Returns:
             At most `candidates` distinct pairs of neighbours.
 
         Raises:
-            TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
-            ValueError: if no neighbours were found.
+            TypeError: if `rng` is not a numpy Generator, or if the relation cannot be used with the
+                domain (such as `L1` with a domain of texts).
+            ValueError: if the search finds no two neighbours in the domain.
         """
         instance("rng", rng, np.random.Generator)
         tries = self.neighbour.starts(self.domain, rng)
@@ -115,16 +123,19 @@ class Search(Record, word="Search"):
         """Propose new pairs that are similar to the best pairs so far.
 
         Args:
-            best: pairs and their merits, the best first. Better pairs are moved more often.
-            rng: generator that chooses pairs and moves.
-            most: largest number of proposals.
-            known: pairs that have been tried, in addition to those in `best`.
+            best: tuples of a pair and its merit, the best pair first. The merit is an estimate of
+                how much the mechanism leaks on the pair. Most proposals are changes of the first
+                pairs of this list.
+            rng: generator that chooses the pairs and their changes.
+            most: largest number of proposed pairs.
+            known: other pairs that must not be proposed again.
 
         Returns:
-            At most `most` pairs of neighbours, without pairs that have been tried.
+            At most `most` pairs of neighbours. None of these pairs is in `best` or in `known`.
 
         Raises:
-            TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
+            TypeError: if `rng` is not a numpy Generator, or if the relation cannot be used with the
+                domain (such as `L1` with a domain of texts).
             ValueError: if `best` is empty.
         """
         instance("rng", rng, np.random.Generator)
@@ -145,9 +156,9 @@ class Search(Record, word="Search"):
             yield pair
 
     def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
-        """Return the first `most` pairs that are neighbours and differ from the tried ones.
+        """Return the first `most` pairs that are neighbours and are not in `tried`.
 
-        A pair in the other order counts as the same pair.
+        The pairs (x, x') and (x', x) count as the same pair.
         """
         keys = {_pair_key(pair) for pair in tried}
         distinct: list[Pair] = []
@@ -162,17 +173,21 @@ class Search(Record, word="Search"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Searched(Record, word="Searched"):
-    """Cost of a search. It does not contain the best pair.
+    """Summary of a search for the pair on which a mechanism leaks most.
+
+    The pair itself is in `Audit.pair`.
 
     Args:
-        evaluations: number of evaluated pilots, the small sets of draws on one pair. A pair that is
-            evaluated in two rounds counts twice.
+        evaluations: number of evaluations of a pair. A pair that is evaluated in two rounds counts
+            twice.
         finished: number of completed rounds.
         rounds: number of planned rounds.
-        seconds: time limit of the search, or None.
+        seconds: time limit of the search in seconds, or None without a limit.
         ended: True if the time limit ended the search.
-        change: for texts, the kind of change in the best pair, and its words; otherwise empty.
-        tried: for texts, the number of compared pairs of each kind of change; otherwise empty.
+        change: for a pair of texts, the kind of the change and the words that differ, such as
+            "number: '12' for '7'". Empty for other inputs.
+        tried: for texts, the number of evaluated pairs for each kind of change, such as "4 number,
+            4 name". Empty for other inputs.
     """
 
     evaluations: int
@@ -204,41 +219,52 @@ def search(
     candidates: int | None = None,
     seconds: float | None = None,
 ) -> Search:
-    """Plan a search for the pair of neighbours on which a mechanism leaks most.
+    """Plan a search for the pair of neighbours (x, x') on which a mechanism leaks most.
 
-    The search starts from the pairs of `patterns`, changes of mixed signs, gaps between entries and
-    random pairs. Each round keeps the better half of the pairs, moves entries of the best pairs,
-    and doubles the number of pilot draws per pair, until few pairs are left. The search chooses its
-    pair from pilot draws. The audit then counts only that pair on fresh draws, so the search does
-    not reduce the confidence.
+    Pass the plan to `dpcore.audit` in place of a pair. The search has several rounds. In each
+    round, it evaluates every pair with a pilot, a small set of outputs drawn on x and on x'. The
+    next round has half as many pairs, and twice as many draws per pair, until 8 pairs are left. In
+    each later round, half of the pairs are the best pairs of the round before. The other half are
+    new pairs that are similar to the best pairs.
+
+    For vectors, the first round has these pairs:
+
+    - the pairs of `dpcore.pairs.patterns`;
+    - pairs whose entries change in different directions;
+    - pairs in which one entry, or half of the entries, is far from the other entries;
+    - random pairs.
+
+    The search does not reduce the confidence of the audit. After the search, the audit draws new
+    outputs on the best pair, and counts only these.
 
     Args:
-        domain: domain of the inputs, such as `Box(low, high, dim)` or `Texts(corpus)`.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or a custom relation.
-            None is allowed only for `Texts` and means `Replace()`: one word is replaced by another
-            word of the vocabulary.
-        rounds: number of rounds of pilots, at least 1. Defaults to 8. For `Texts` it defaults to 3,
-            or to 1 if the budget is below 1,000.
-        budget: pilot draws per side, in total over all pairs and rounds. Defaults to 10**7, and to
-            10**4 for `Texts`.
-        candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts` it
-            defaults to 24, or to 6 if the budget is below 1,000.
-        seconds: time limit of the search. None means no limit. The first pilot, which has
-            `budget / (rounds x candidates)` draws per side, always runs to its end. So give a
-            smaller `budget` if a draw is slow. A later pilot is not started if it would probably
-            end after the limit. The number of pilots depends on the speed of the machine:
-            `Audit.searched` states it, and `Audit.pair` repeats the audit without a search.
+        domain: set of inputs in which to search, such as `Box(low, high, dim)` or `Texts(corpus)`.
+        neighbour: neighbour relation: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or an
+            object with the same methods. None is allowed only for `Texts` and means `Replace()`:
+            one word is replaced by another word of the corpus.
+        rounds: number of rounds, at least 1. Defaults to 8. For `Texts`, the default is 3, or 1 if
+            the budget is below 1,000.
+        budget: number of pilot draws on x, and as many on x', in total over all pairs and rounds.
+            Defaults to 10**7, and to 10**4 for `Texts`.
+        candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts`, the
+            default is 24, or 6 if the budget is below 1,000.
+        seconds: time limit of the search, in seconds. None means no limit. The first pilot, with
+            `budget / (rounds x candidates)` draws per input, always runs to its end. Choose a
+            smaller `budget` if one draw takes long. The search does not start a later pilot if it
+            would probably end after the limit. With a limit, the result depends on the speed of the
+            machine. To repeat the audit, pass `Audit.pair` in place of the plan.
 
     Returns:
-        The plan.
+        The plan of the search.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or `budget` is below `rounds` x `candidates`.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is out of range, or if `budget` is below `rounds` x `candidates`.
 
     Source:
-        Jamieson and Talwalkar (2016) for successive halving. Bichsel, Gehr, Drachsler-Cohen,
-        Tsankov and Vechev (2018) for a search of neighbours that uses the outputs of the mechanism.
+        Jamieson and Talwalkar (2016) for the halving of the number of pairs. Bichsel, Gehr,
+        Drachsler-Cohen, Tsankov and Vechev (2018) for a search of neighbours by outputs of the
+        mechanism.
 
     Example:
         >>> from dpcore.pairs import Box, Linf
@@ -262,26 +288,28 @@ def search(
 
 @suggest_arguments
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
-    """Run a search: evaluate the pairs of every round, keep the better half, propose new pairs.
+    """Run a search, and return the best pair of its last round.
 
-    Only merits of the same round are compared, because its pilots have equal sizes. Kept pairs are
-    evaluated again in the next round, so one lucky pilot does not keep a pair until the end.
+    In each round, the search evaluates all pairs, keeps the best half, and proposes new pairs that
+    are similar to them. The search compares only pairs of the same round, whose numbers of draws
+    are equal. It evaluates the kept pairs again in the next round. Therefore a pair that was good
+    only by chance does not stay until the end.
 
     Args:
         plan: plan of the search.
-        evaluate: function `(pair, size)` that returns the merit of a pair from `size` pilot draws
-            per side, such as the bound that an audit would certify. Larger is better; NaN is not
-            allowed.
-        rng: generator that chooses pairs and moves. The result depends only on `rng` and the
-            merits.
+        evaluate: function `(pair, size)` that draws `size` outputs on x and on x', and returns the
+            merit of the pair (x, x'). The merit is a number, such as the bound that an audit would
+            certify. A larger merit is better. NaN is not allowed.
+        rng: generator that chooses the pairs and their changes. The result depends only on `rng`
+            and on the merits.
 
     Returns:
         The best pair of the last round.
 
     Raises:
-        TypeError: if `plan` is not a `Search`, `evaluate` is not callable or `rng` is not a
-            Generator.
-        ValueError: if a merit is not a number, or the domain contains no neighbours.
+        TypeError: if `plan` is not a `Search`, if `evaluate` is not callable, if a merit is not a
+            real number, or if `rng` is not a numpy Generator.
+        ValueError: if a merit is NaN, or if the domain contains no two neighbours.
 
     Example:
         >>> from dpcore.pairs import L1, Box, distance
@@ -300,22 +328,24 @@ def explore(
     rng: np.random.Generator,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Pair, Searched]:
-    """Run a search as `drive` does, and also return its cost.
+    """Run a search, and return its best pair and a summary.
 
     Args:
         plan: plan of the search.
-        evaluate: as for `drive`.
-        rng: as for `drive`. The pair depends only on `rng`, the merits and the number of evaluated
-            pairs. Only that number depends on the clock.
-        clock: function that returns the time in seconds. It is called only if `plan.seconds` is
-            given.
+        evaluate: function `(pair, size)` that draws `size` outputs on x and on x', and returns the
+            merit of the pair (x, x'), a number. A larger merit is better.
+        rng: generator that chooses the pairs and their changes.
+        clock: function that returns the time in seconds. The search calls it only if
+            `plan.seconds` is not None. The clock affects the result only through the number of
+            evaluated pairs.
 
     Returns:
-        The best pair of the last round that evaluated a pair, and the cost of the search.
+        The best pair of the last round in which a pair was evaluated, and the summary.
 
     Raises:
-        TypeError: as for `drive`.
-        ValueError: as for `drive`.
+        TypeError: if `plan` is not a `Search`, if `evaluate` is not callable, if a merit is not a
+            real number, or if `rng` is not a numpy Generator.
+        ValueError: if a merit is NaN, or if the domain contains no two neighbours.
 
     Example:
         >>> from dpcore.pairs import L1, Box
@@ -360,9 +390,9 @@ def explore(
 
 
 def _describe_changes(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
-    """Describe the change of a pair, and count the compared pairs of each kind of change.
+    """Describe the change between the two texts of a pair, and count the evaluated kinds of change.
 
-    Both texts are empty if the domain does not describe changes.
+    The two results are empty if the domain has no function `describe_change`.
     """
     describe = domain_attribute(domain, "describe_change")
     if describe is None:
@@ -374,7 +404,7 @@ def _describe_changes(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> t
 
 
 class _SearchTimer:
-    """Time limit of a search. A pilot does not start if it would probably end after the limit."""
+    """Clock of a search with a time limit."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
@@ -382,13 +412,16 @@ class _SearchTimer:
         self._each = 0.0
 
     def ends_before(self, size: int) -> bool:
-        """Return True if a pilot of this size would end too late; always False before the first."""
+        """Return True if an evaluation with `size` draws would probably end after the time limit.
+
+        The result is False before the first evaluation, and without a limit.
+        """
         if self._seconds is None or self._last == self._begun:
             return False
         return self._last - self._begun + size * self._each > self._seconds
 
     def took(self, size: int) -> None:
-        """Record that a pilot of that size is done."""
+        """Record that an evaluation with `size` draws has ended."""
         if self._seconds is not None:
             now = self._clock()
             self._each, self._last = (now - self._last) / size, now

@@ -1,4 +1,4 @@
-"""Pairs of texts for a search: a text of a corpus, and the same text with one change."""
+"""Pairs of texts for a search: a text of a corpus, and the same text with one changed word."""
 
 from __future__ import annotations
 
@@ -30,24 +30,31 @@ _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts(Shown):
-    """Domain of texts of a corpus and of texts with one changed word, for `pairs.search`.
+    """Set of texts for `dpcore.pairs.search`: texts whose words all occur in a corpus.
 
-    A number is a word with a digit. A name begins with a capital letter inside a sentence and never
-    occurs in lower case in the corpus. A rare word has the smallest frequency that occurs in the
-    corpus. There are three kinds of changes. A number, a name, a rare word or another word is
-    replaced by a word of the same kind; a word is replaced by a negation; or the case of letters is
-    changed. If neighbours may differ in length, a change can also insert or remove a negation.
+    A search takes a text from the corpus and changes one word of it. There are six kinds of
+    changes:
+
+    - "number": a word with a digit is replaced by another word with a digit.
+    - "name": a name is replaced by another name. A name is a word that begins with a capital letter
+      inside a sentence, and never occurs in lower case in the corpus.
+    - "negation": a word is replaced by a negation, or a negation is replaced by another word. If
+      neighbours may differ in length, a negation may also be inserted or removed.
+    - "rare word": a rare word is replaced by another rare word. The rare words are those with the
+      smallest frequency in the corpus.
+    - "capital letters": the case of the letters of a word is changed.
+    - "word": any other word is replaced by another such word.
 
     Args:
-        corpus: the texts: a list of strings, or an object with an attribute `texts`, such as a
-            `text.Corpus`.
+        corpus: the texts, as a list of strings, or as an object with an attribute `texts`, such as
+            a `text.Corpus`.
         negations: words that negate, in lower case. Words that end in "n't" are always negations.
-        progress: True to show a progress bar while the texts are read. Defaults to None: the bar is
-            shown in an interactive terminal.
+        progress: True to show a progress bar while the texts are read. None, the default, shows the
+            bar in an interactive terminal or a notebook.
 
     Raises:
         TypeError: if the corpus is one string, or a text or a negation is not a string.
-        ValueError: if the corpus has no text, or a text is empty.
+        ValueError: if the corpus has no text, or if a text is empty.
 
     Example:
         >>> texts = Texts(["take 7 pills a day", "Anna takes 12 pills", "she met Anna and Karl"])
@@ -68,7 +75,7 @@ class Texts(Shown):
     _rows: dict[str, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read the words of all texts, and find the places of each kind of change."""
+        """Read the words of all texts, and find the texts that allow each kind of change."""
         corpus = self.corpus.texts if has_all(self.corpus, "texts") else self.corpus
         texts = _check_texts("corpus", corpus)
         set_fields(self, texts=texts, negations=_check_texts("negations", self.negations))
@@ -107,7 +114,7 @@ class Texts(Shown):
         set_fields(self, _kinds=kinds, _words=words, _places=places, _rows=rows)
 
     def __repr__(self) -> str:
-        """Return the number of texts. The texts are not shown, because they may be private."""
+        """Return the numbers of texts and words, without the texts, which may be private."""
         return f"Texts({len(self.texts):,} texts, {len(self._kinds):,} words)"
 
     @property
@@ -116,17 +123,20 @@ class Texts(Shown):
         return max(1, *(len(_WORD.findall(text)) for text in self.texts))
 
     def draw(self, rng: np.random.Generator) -> str:
-        """Draw a text of the corpus."""
+        """Draw a random text from the corpus."""
         instance("rng", rng, np.random.Generator)
         return self.texts[int(rng.integers(len(self.texts)))]
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a text and all its words are in the vocabulary of the corpus."""
+        """Return True if x is a text that is not empty, and all its words occur in the corpus."""
         is_text = isinstance(x, str) and bool(x.strip())
         return is_text and all(word in self._kinds for word in _WORD.findall(x))
 
     def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield changes of each kind in turn, without end. Some may not be neighbours."""
+        """Yield pairs of a text and its changed text, each kind of change in turn, without end.
+
+        The two texts of a pair need not be neighbours.
+        """
         for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
 
@@ -134,15 +144,16 @@ class Texts(Shown):
         """Draw a text and change one word in it.
 
         Args:
-            kind: kind of the change, one of `CHANGES`, which the description of the class explains.
-            rng: generator that chooses text, place and change.
+            kind: kind of the change, "number", "name", "negation", "rare word", "capital letters"
+                or "word". The class `Texts` explains these kinds.
+            rng: generator that chooses the text, the word and its replacement.
 
         Returns:
-            The text and the changed text. They are equal if the corpus has no other word of this
-            kind.
+            The text and the changed text. The two texts are equal if the corpus has no other word
+            of this kind.
 
         Raises:
-            ValueError: if no text has a place for this change.
+            ValueError: if `kind` has another value, or if this change is not possible in any text.
         """
         rows = self._rows.get(kind)
         if not rows:
@@ -160,11 +171,11 @@ class Texts(Shown):
         return Pair(text, text[:start] + new + text[end:])
 
     def move(self, pair: Pair, rng: np.random.Generator) -> Pair:
-        """Draw another change of the same kind as the change in a pair."""
+        """Draw a text and change one word in it, with the kind of change of a given pair."""
         return self.change(self.describe_change(pair).partition(":")[0], rng)
 
     def describe_change(self, pair: Pair) -> str:
-        """Describe the kind of the change between two texts, and the words that differ."""
+        """Return the kind of the change between two texts and the words that differ, as a text."""
         first, second = _cut_common(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
         first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
         kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
@@ -177,7 +188,7 @@ class Texts(Shown):
         return f"{kind}: {after!r} for {before!r}"
 
     def _draw_word(self, kind: str, word: str, rng: np.random.Generator) -> str:
-        """Draw a word that replaces a given one."""
+        """Draw a word that replaces `word` in a change of this kind."""
         if kind == "capital letters":
             forms = {word.lower(), word.upper(), word.capitalize()} - {word}
             pool = sorted(forms & self._kinds.keys() or forms)
@@ -192,7 +203,7 @@ class Texts(Shown):
         return pool[place] if pool[place] != word else pool[(place + 1) % len(pool)]
 
     def _name_kind(self, word: str, names: Iterable[str]) -> str:
-        """Return the kind of a word; rare words have the kind "word" here."""
+        """Return the kind of a word: "number", "negation", "name" or "word" (also a rare word)."""
         if any(letter.isdigit() for letter in word):
             return "number"
         if word.lower() in self.negations or word.lower().endswith(("n't", "n\u2019t")):
@@ -205,7 +216,8 @@ class Texts(Shown):
 class AnyTexts(Record, word="AnyTexts"):
     """Neighbour relation in which any two different texts are neighbours.
 
-    A search in `Texts` changes one word, or inserts or removes a negation.
+    A search (`dpcore.pairs.search`) tries only texts that differ in one word, or by a negation that
+    is inserted or removed.
 
     Example:
         >>> AnyTexts().holds(Pair("no fever", "a fever and a cough"), Texts(["a fever"]))
@@ -213,29 +225,37 @@ class AnyTexts(Record, word="AnyTexts"):
     """
 
     def holds(self, pair: Pair, domain: Any) -> bool:
-        """Return True if both inputs are texts that are not empty, and they differ."""
+        """Return True if the two inputs are different texts that are not empty."""
         texts = pair.x, pair.x_prime
         is_texts = all(isinstance(text, str) and text.strip() for text in texts)
         return is_texts and texts[0] != texts[1]
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs with one change, as `Texts.starts` does."""
+        """Yield pairs of a text and its changed text, each kind of change in turn, without end.
+
+        Raises:
+            TypeError: if the domain is not a `Texts`.
+        """
         return instance("domain", domain, Texts).starts(rng)
 
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
-        """Draw another change of the same kind."""
+        """Draw a text and change one word in it, with the kind of change of a given pair.
+
+        Raises:
+            TypeError: if the domain is not a `Texts`.
+        """
         return instance("domain", domain, Texts).move(pair, rng)
 
 
 def _find_names(text: str) -> set[str]:
-    """Find the words with a capital letter that do not begin a sentence."""
+    """Find the words that begin with a capital letter but do not begin a sentence."""
     return {match[0] for match in _WORD.finditer(text)
             if match[0][0].isupper() and len(match[0]) > 1
             and text[: match.start()].rstrip(_OPENING)[-1:] not in _SENTENCE_ENDS}  # fmt: skip
 
 
 def _cut_common(first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
-    """Remove the words that two lists share at their beginning."""
+    """Remove the common beginning of two lists of words from these lists."""
     shared = zip(first, second, strict=False)
     length = sum(1 for _ in itertools.takewhile(lambda words: words[0] == words[1], shared))
     return first[length:], second[length:]
