@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
@@ -128,9 +129,11 @@ def test_both_results_have_one_estimate_of_the_same_counts(data):
 
 
 def test_an_audit_is_one_class_with_all_its_fields():
-    assert Audit.__doc__.startswith("A finished audit.")
+    # Python 3.13 removes the indentation of docstrings itself; getdoc does so in each version.
+    text = inspect.getdoc(Audit)
+    assert text.startswith("A finished audit.")
     for f in fields(Audit):
-        assert f"\n        {f.name}: " in Audit.__doc__ or f.name in ("nan_prime",)
+        assert f"\n    {f.name}: " in text or f.name in ("nan_prime",)
     required = [f.name for f in fields(Audit) if f.default is MISSING]
     assert (required[0], required[-1]) == ("mechanism", "end")
 
