@@ -9,6 +9,7 @@ import struct
 import tomllib
 from collections import defaultdict
 from fnmatch import fnmatch
+from itertools import pairwise
 from types import ModuleType
 
 import pytest
@@ -207,6 +208,35 @@ def test_a_public_name_means_one_thing(tmp_path):
         (tmp_path / file).write_text("class Histogram: ...\ndef own(): ...\n")
     assert "Histogram" in find_shared_names(tmp_path)
     assert "own" not in find_shared_names(tmp_path)
+
+
+def find_broken_lists(text):
+    """Return the lines of a docstring at which the site's parser would miss a list or a code."""
+    lines = text.splitlines()
+    broken = [line for line in lines if line.count("`") % 2]
+    for before, line in pairwise(lines):
+        item = re.match(r"( *)- \S", line)
+        if item and before.strip() and not re.match(rf"{item[1]}(- |  )", before):
+            broken.append(line)
+    return broken
+
+
+def test_lists_in_docstrings_have_a_blank_line_before_them():
+    files = sorted((ROOT / "python/dpcore").rglob("*.py"))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    broken = [
+        f"{file.stem}: {line.strip()}"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, kinds)
+        for line in find_broken_lists(ast.get_docstring(node) or "")
+    ]
+    assert broken == []
+    # The control: a list without the blank line, a nested item, and a code span on two lines.
+    assert find_broken_lists("Args:\n    kind: one of\n        - a") == ["        - a"]
+    assert find_broken_lists("Values:\n\n- a\n  - b") == ["  - b"]
+    assert find_broken_lists("The call `f(x,\ny)`.") == ["The call `f(x,", "y)`."]
+    assert find_broken_lists("Values:\n\n- a\n  of b\n- c") == []
 
 
 def test_constants_say_what_they_are():

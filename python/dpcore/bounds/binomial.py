@@ -291,8 +291,8 @@ def conditional(
 
     The bound is not defined for delta > 0. The probability that a hit is a draw on x then depends
     on q too, not only on epsilon. Do not form pairs of one draw on x and one on x' and keep only
-    the pairs with exactly one hit. The ratio of such pairs estimates the odds ratio p (1 - q)/(q (1
-    - p)), which is larger than p/q.
+    the pairs with exactly one hit. The ratio of such pairs estimates the odds ratio
+    ``p (1 - q) / (q (1 - p))``, which is larger than p/q.
 
     Args:
         counts: number k of the n draws on x in which the event happened, and number k' of the n'

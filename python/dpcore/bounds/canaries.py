@@ -38,9 +38,9 @@ def one_run(
 
         P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
 
-    where i runs from 1 to v. The limit is the largest epsilon at which the right side is at most 1
-    - confidence. The limit is valid even if the right side is not monotone in epsilon: a mechanism
-    that satisfies a smaller epsilon also satisfies this larger epsilon.
+    where i runs from 1 to v. The limit is the largest epsilon at which the right side is at most
+    ``1 - confidence``. The limit is valid even if the right side is not monotone in epsilon: a
+    mechanism that satisfies a smaller epsilon also satisfies this larger epsilon.
 
     The only random variables in the proof are the coins that include or leave out the canaries. So
     one run is enough, and the effects of the canaries on the output may depend on each other. The

@@ -226,8 +226,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
     - Laplace noise in every entry: epsilon is D in L1, divided by the scale.
     - `L2Laplace`: epsilon is D in L2, divided by the scale.
-      - `RandomisedResponse`: epsilon is the loss of one entry, times the largest number of entries
-      in which neighbours differ.
+    - `RandomisedResponse`: epsilon is the loss of one entry, times the largest number of entries in
+      which neighbours differ.
     - Gaussian noise: the mechanism is not epsilon-DP at delta 0. The result gives the smallest
       epsilon for each delta > 0.
 

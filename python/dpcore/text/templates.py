@@ -197,7 +197,8 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
     """Generate a corpus of sentences from templates, for tests and for use without data.
 
     Args:
-        kind: kind of corpus.
+        kind: kind of corpus:
+
             - "topics": messages of two sentences. The four topics are the labels. Phrases reveal
               the attribute `parent` (0 or 1). The topic and the phrase are each wrong in 8 % of the
               texts, so a classifier cannot be much better than .92.
