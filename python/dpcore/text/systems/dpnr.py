@@ -50,8 +50,7 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 the released code of the paper."""
 Scale = Literal["published", "sound"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
-"""Scale of the noise: 1/epsilon, as published, or the L1 diameter of the rows divided by epsilon.
-"""
+"""Scale of the noise: 1/epsilon, as published, or the L1 diameter of the rows over epsilon."""
 
 
 class TextClassifier(Labelling, Saved):
@@ -170,8 +169,8 @@ class TextClassifier(Labelling, Saved):
         """Convert the training texts to words and word pairs once, for several calls of `fit`.
 
         Pass the result to `fit` in place of the corpus. This saves time if several models are
-        fitted to the same corpus, for example with different seeds. The fitted models do not
-        change.
+        fitted to the same corpus, for example with different seeds. The fitted models are the same
+        as without `prepare`.
 
         Args:
             corpus: a `Corpus` with labels. Its training part is converted, or all texts if it has
@@ -216,8 +215,7 @@ class TextClassifier(Labelling, Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Plain data to save: kind and output width of the extractor, words of a bag, and labels.
-        """
+        """Data to save: kind and output width of the extractor, words of a bag, and labels."""
         words = list[str]()
         if isinstance(self.extractor, Bag):
             vocabulary = self.extractor.vocabulary
@@ -265,7 +263,8 @@ class TextClassifier(Labelling, Saved):
             folder: a local folder.
             device: device of the model. None means the CPU.
             extractor: function or module of the user that was the extractor of the saved model.
-                dpcore does not save such an extractor. None if the model has no such extractor.
+                Pass it only if the saved model had such an extractor, because dpcore does not save
+                its code.
 
         Raises:
             OSError: if the folder or a file is missing.
@@ -454,7 +453,7 @@ class DPNR(TextSystem, TextClassifier):
         device: Any = None,
         progress: bool | None = None,
     ) -> DPNR:
-        """Train extractor and classifier by stochastic gradient descent on the cross entropy.
+        """Train the extractor and the classifier by stochastic gradient descent on cross entropy.
 
         Args:
             corpus: a `Corpus` with labels, or the result of `prepare`. The model is trained on the
@@ -561,7 +560,7 @@ class DPNR(TextSystem, TextClassifier):
         return math.nan if self.real is None else self.real.value
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors without noise and word dropout; they are not private.
+        """Compute the vectors of texts without noise and word dropout; they are not private.
 
         Args:
             texts: strings that are not empty.
