@@ -34,8 +34,8 @@ _DIVERGENCE_NEIGHBOURS: Final = 20
 
 _VECTOR_DIM: Final = 50
 _MIN_TEXTS_PER_WORD: Final = 2
-"""Smallest number of texts that contain a word, if the word is used in vectors or to predict
-labels. The attacks that infer the set of a text use all words."""
+"""A word is used in vectors, and to predict labels, only if at least so many texts contain it. The
+attacks that infer the set of a text use all words."""
 
 _ATTACKER_INVERSE_PENALTY: Final = 10.0
 _SET_ATTRIBUTE: Final = "sensitive"

@@ -34,7 +34,7 @@ _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
 
 _KEYWORD_INVERSE_PENALTY: Final = 10.0
 _MIN_TEXTS_PER_KEYWORD: Final = 2
-"""Smallest number of texts that contain a word, if `Ranked` gives the word a weight."""
+"""`Ranked` gives a word a weight only if at least so many texts contain the word."""
 
 _PhraseIndex = dict[str, list[tuple[str, ...]]]
 _THRESHOLD_SHARPNESS: Final = 50.0
