@@ -188,7 +188,7 @@ class _DrawnSchedule(Record):
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """Schedule that draws epsilon uniformly from [low, high] for each epoch or batch.
 
-    The trained model then suits several values of epsilon.
+    Use it if the epsilon of the later release is not known during the training.
 
     Args:
         low: smallest epsilon, in (0, 1e300].

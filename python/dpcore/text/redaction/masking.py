@@ -445,10 +445,11 @@ def policy_mechanism(
         policy: a policy. If `safe` is passed, the policy must have a method `fit`.
         level: largest level of a masked word, in [0, 1]. For the policies of this package, it is
             the share of the words to mask.
-        safe: texts of the safe set. If they are passed, the mechanism calls `policy.fit(x, safe)`,
-            so the fit is a part of the audited mechanism. The fit runs once for each output if it
-            or the policy is random, and otherwise once for each input. Use None for a policy that
-            needs no fit, or that was fitted on public texts.
+        safe: second argument of `policy.fit(sensitive, safe)`: the texts of the safe set. If they
+            are passed, the mechanism calls `policy.fit(x, safe)`, so the fit is a part of the
+            audited mechanism. The fit runs once for each output if it or the policy is random, and
+            otherwise once for each input. Use None for a policy that needs no fit, or that was
+            fitted on public texts.
         words: largest number of words of a text. It fixes the shape of the outputs. None means the
             number of words of the longest text of the input. With None, the longest texts of the
             two inputs must have the same number of words.
@@ -517,7 +518,7 @@ def link_redacted(
             - "kept_places": each word that was not masked is at the same place in the original,
               counted from the start; the numbers of words may differ;
             - "bag", for any style: the original contains each word that was not masked at least as
-              often, at any place.
+              often as the redacted text. The places of the words are ignored.
         confidence: confidence level of the interval.
 
     Returns:
@@ -528,8 +529,8 @@ def link_redacted(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two originals, an original is empty, there are no
-            redacted texts, or `truth` does not have one valid position for each redacted text.
+        ValueError: if there are fewer than two originals, an original is empty, `redacted` is
+            empty, or `truth` does not have one valid position for each redacted text.
 
     Source:
         Gusain and Leith (2023) for the redaction; Sweeney (2002), k-anonymity, for the number of
@@ -645,7 +646,7 @@ class _BagIndex:
         self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
-        """Return the rows of originals that contain each word at least as often as `ids`."""
+        """Return the rows of originals that contain each word at least as often as `ids` has it."""
         matches = [
             rows[counts >= times]
             for (rows, counts), times in ((self.found[w], n) for w, n in Counter(ids).items())

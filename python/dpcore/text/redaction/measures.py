@@ -350,7 +350,7 @@ def _estimate_set_divergences(
 def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
     """Estimate the divergences between the two sets, with error bars and certified lower bounds.
 
-    The result also states how far each estimate can be believed.
+    The result also states how reliable each estimate is.
     """
     return _estimate_set_divergences(
         parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,

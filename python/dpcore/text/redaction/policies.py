@@ -64,7 +64,7 @@ class FrozenPolicy(Record):
 
     @property
     def name(self) -> str:
-        """Name in tables: the kind of the policy, and the settings that are not the defaults."""
+        """Name in tables: the kind of the policy, and the settings that differ from defaults."""
         # Fields that `fit` sets have an empty default; they are not settings.
         settings: Any = fields(self)  # type: ignore[arg-type]
         values = [

@@ -404,7 +404,7 @@ class ADePTModel(TextSystem):
                 value. Gradients are clipped to norm 1.
             dropout: share of the decoder's input words that are replaced by "<unk>".
             pair: True searches, after the training, for the two training texts with the largest
-                privacy loss. `print` shows this pair.
+                privacy loss. `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
                 the texts and the dropout. None draws a new seed, and the model records this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.
@@ -523,8 +523,8 @@ class ADePTModel(TextSystem):
         """Decode vectors to texts, with the likeliest word at every step.
 
         Args:
-            vectors: vectors of texts, shape `(n, 2 hidden)`, with noise as from `encode`, or
-                without noise as from `clean`.
+            vectors: vectors of texts, shape `(n, 2 hidden)`, with noise (the result of `encode`) or
+                without noise (the result of `clean`).
 
         Returns:
             n texts, with their words joined by blanks. A text may be empty.
@@ -549,15 +549,15 @@ class ADePTModel(TextSystem):
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
         """Rewrite texts, with new noise in every call.
 
-        The claimed epsilon holds for one rewrite of one text, compared with any other text. For k
+        The claimed epsilon is for one rewrite of one text, compared with any other text. For k
         rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on which the
         model was fitted.
 
         Args:
             texts: strings that are not empty.
             rng: None uses random numbers of the operating system. An int or a Generator repeats the
-                noise. Anyone who knows this int or Generator can compute the noise, so a release
-                needs None.
+                noise. Anyone who knows this int or Generator can compute the noise. Therefore use
+                None for a release.
 
         Returns:
             The rewritten texts, in the same order. A rewritten text may be empty.

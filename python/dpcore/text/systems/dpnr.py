@@ -46,8 +46,8 @@ _ZERO_WORD = "<zero>"
 
 Noise = Literal["iid", "shared"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""Independent noise for every entry, as in the paper, or one draw for all entries of a row, as in
-the released code of the paper."""
+"""Independent noise for every entry, as in the paper, or the same noise for all entries of a row,
+as in the released code of the paper."""
 Scale = Literal["published", "sound"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 """Scale of the noise: 1/epsilon, as published, or the L1 diameter of the rows over epsilon."""
@@ -68,7 +68,7 @@ class TextClassifier(Labelling, Saved):
             SentenceTransformer.
         dropout: random masking of words in the bag, or None.
         unknown: "drop" ignores unknown words and word pairs. "token" gives all of them one vector,
-            which is not trained, as in the study.
+            which is not trained, as in Zouhri and Abecidan (2021).
         min_count: smallest number of occurrences of a known word or word pair in the training
             texts.
 
@@ -183,7 +183,7 @@ class TextClassifier(Labelling, Saved):
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if the corpus has no labels or no training part, another kind of model
+            ValueError: if the corpus has no labels or no training part, a model with other settings
                 prepared it, or this model has an `extractor`.
         """
         if self.given is not None:
@@ -334,7 +334,7 @@ class TextClassifier(Labelling, Saved):
         return self.predicted(self.encode(texts_read, **noise))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Predict the labels of texts from their vectors of shape `(n, d)`, as from `encode`."""
+        """Predict the labels of texts from vectors of shape `(n, d)`, the result of `encode`."""
         self.require_fitted("predicts")
         weight, rows = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if rows.ndim != 2 or rows.shape[1] != weight.shape[1]:
@@ -374,8 +374,8 @@ class DPNR(TextSystem, TextClassifier):
         extractor: encoder of texts, such as `TfidfSVD(768)` or a SentenceTransformer. Its weights
             are not trained. None means the mean over trained vectors of words and word pairs.
         transform: None for min-max, a `Clip` (of `dpcore.torch` or `dpcore.sensitivity`), or
-            another transform that `PrivateEncoder` accepts. Except with min-max, the scale must be
-            "sound".
+            another transform that `PrivateEncoder` accepts. With a transform other than min-max,
+            `scale` must be "sound" or None.
         noise: "iid" adds independent noise to every entry, as in the paper. "shared" adds the same
             noise to all entries of a row, as in the released code. With "shared", subtracting the
             smallest entry from a noisy row restores the clean row.
@@ -385,7 +385,7 @@ class DPNR(TextSystem, TextClassifier):
             adds noise. With dropout, the exact privacy loss of two texts is not computed. The true
             epsilon for any two texts does not decrease.
         unknown: "drop" ignores unknown words. "token" gives all of them one vector, which is not
-            trained, as in the study.
+            trained, as in Zouhri and Abecidan (2021).
         min_count: smallest number of occurrences of a known word or word pair in the training
             texts.
 
@@ -461,15 +461,16 @@ class DPNR(TextSystem, TextClassifier):
             schedule: function `(epoch, epochs, rng) -> epsilon` for the training noise, with epochs
                 counted from 1. The scale of the training noise follows from this epsilon by the
                 same formula as in `encode`. None means training without noise and without masked
-                words ("not robust"). `schedules.Constant(epsilon)` means the same noise in all
-                epochs ("robust"). Other schedules change the noise over the epochs ("adaptive").
+                words (named "not robust" in the paper). `schedules.Constant(epsilon)` means the
+                same noise in all epochs ("robust" in the paper). Other schedules change the noise
+                over the epochs ("adaptive").
             epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
-                number of training steps is about 2,226, as in the study.
+                number of training steps is about 2,226, as in Zouhri and Abecidan (2021).
             batch: number of texts per training step.
             lr: learning rate of the first epoch.
             decay: factor by which the learning rate is multiplied after every epoch.
             pair: True searches, after the training, for the two training texts with the largest
-                privacy loss. `print` shows this pair.
+                privacy loss. `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
                 the texts, the noise and the masks. None draws a new seed, and the model records
                 this seed.
@@ -584,7 +585,7 @@ class DPNR(TextSystem, TextClassifier):
                 on a terminal or in a notebook.
 
         Returns:
-            The pair of texts. The model stores it for `print`.
+            The pair of texts. `print(model)` shows the last pair that was found.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.

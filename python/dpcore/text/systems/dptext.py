@@ -359,8 +359,9 @@ class DPTextModel(TextSystem, Labelling):
     """Encoder of texts with noise by the published formula, for which no epsilon holds.
 
     ``encode(text) = clip(f(text)) + s``. Here f is the mean over word vectors, which is clipped to
-    L1 norm C, and s is noise of scale ``2C/epsilon``. The published formula gives one-sided noise
-    (Habernal, 2022), so the true epsilon is infinite. The repaired variant adds Laplace noise.
+    L1 norm C, and s is noise of scale ``2C/epsilon``. The noise of the published formula has only
+    one sign (Habernal, 2022), so the true epsilon is infinite. With `noise="repaired"`, s is
+    Laplace noise.
 
     Three networks receive the noisy vector. A decoder predicts the words of the text, a classifier
     predicts the label, and a discriminator predicts the private attribute. The training alternates.
@@ -488,7 +489,7 @@ class DPTextModel(TextSystem, Labelling):
             strength: weight of the loss of the discriminator (lambda in the paper).
             reconstruction: weight of the loss of the decoder.
             pair: True searches, after the training, for the two training texts with the largest
-                privacy loss. `print` shows this pair.
+                privacy loss. `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
                 the texts and the noise. None draws a new seed, and the model records this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.

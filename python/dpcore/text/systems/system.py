@@ -146,7 +146,7 @@ class Saved:
         raise NotImplementedError
 
     def protect(self) -> None:
-        """Set up the noise after the fitted encoder. A model without noise does nothing here."""
+        """Set up the noise after the fitted encoder. The default implementation does nothing."""
 
     def to(self, device: Any) -> Self:
         """Move the model to a torch device, such as "cuda"."""
@@ -275,7 +275,7 @@ class TextSystem(Saved, Shown):
     """Base class of models that are fitted to texts, and then release noisy vectors of texts.
 
     A subclass defines `fit`, `protect`, `state`, `saved_modules` and `restore`. The other methods
-    have a default. A model that rewrites texts also has a `rewriter`.
+    have a default implementation. A model that rewrites texts also has a `rewriter`.
 
     Attributes:
         epsilon: claimed epsilon.
@@ -331,8 +331,8 @@ class TextSystem(Saved, Shown):
         Args:
             texts: strings that are not empty.
             rng: None uses random numbers of the operating system. An int or a Generator repeats the
-                noise. Anyone who knows this int or Generator can compute the noise, so a release
-                needs None.
+                noise. Anyone who knows this int or Generator can compute the noise. Therefore use
+                None for a release.
 
         Returns:
             float32 vectors, shape `(len(texts), d)`.
@@ -354,7 +354,7 @@ class TextSystem(Saved, Shown):
                 on a terminal or in a notebook.
 
         Returns:
-            The pair of texts. The model stores it for `print`.
+            The pair of texts. `print(model)` shows the last pair that was found.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -424,7 +424,7 @@ class TextSystem(Saved, Shown):
         return self
 
     def __repr__(self) -> str:
-        """Format the arguments, the truth of the claim, and the largest privacy loss found."""
+        """Return one line: arguments, whether the claim is true, and the largest loss found."""
         worst = "" if self.private is None else self.private.worst_found
         return f"{self.name[:-1]}; {self.verdict}{worst})"
 

@@ -65,16 +65,18 @@ class WordDropout(Shown):
             ``floor(mu n + 1/2)`` of the n words of a text, as in the paper. The epsilon from
             `dpcore.calibration.word_dropout` holds only for "bernoulli".
         mask: "leave_out" removes masked words, and word pairs with a masked word, from the mean.
-            "zero_id" repeats the code of the study, for comparison. It masks words and word pairs
-            independently, and replaces each masked word or pair by number 0. The vector of number 0
-            is a part of the mean. Therefore a masked word can remain visible in a word pair.
+            "zero_id" follows the code of Zouhri and Abecidan (2021), for comparison. It masks words
+            and word pairs independently, and replaces each masked word or pair by number 0. The
+            vector of number 0 is a part of the mean. Therefore a masked word can remain visible in
+            a word pair.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if `mu` is outside of [0, 1), or `masks` or `mask` is unknown.
 
     Source:
-        Lyu, He and Li (2020), section 3.3 (word dropout); Zouhri and Abecidan (2021), the study.
+        Lyu, He and Li (2020), section 3.3 (word dropout); Zouhri and Abecidan (2021), a study of
+        DPNR.
 
     Example:
         >>> masked = WordDropout(0.5, "exact").masked(torch.tensor([4, 2]))
