@@ -29,7 +29,7 @@ class TfidfSVD(Shown):
 
     Suppose that a word occurs k times in a text, and that m of n training texts contain the word.
     Its weight is then ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. The weights of a text are divided
-    by their L2 norm. They are projected on the `dim` right singular vectors with the largest
+    by their L2 norm. The result is projected on the `dim` right singular vectors with the largest
     singular values. Words are defined as in scikit-learn: runs of two or more letters or digits, in
     lower case. The vector of a text does not depend on the other texts in a call. The fitted
     directions do not depend on the number of threads, bit for bit. The encoder is not private,
@@ -132,7 +132,7 @@ class TfidfSVD(Shown):
             texts: a list of strings.
 
         Returns:
-            float64 vectors, shape `(len(texts), dim)`. They have fewer columns if `fit` was called
+            float64 vectors, shape `(len(texts), dim)`. There are fewer columns if `fit` was called
             with `allow_fewer=True` on too few texts or words.
 
         Warns:

@@ -357,8 +357,8 @@ class PolicyMechanism(Shown):
     Args:
         policy: the policy, fitted or not.
         level: largest level of a masked word, in [0, 1].
-        safe: texts of the safe set, if the policy is fitted on each input and these texts. None if
-            the policy is not fitted by the mechanism.
+        safe: texts of the safe set, if the mechanism fits the policy on its input and on these
+            texts. None if the mechanism does not fit the policy.
         words: number of output entries for each text. None means the number of words of the longest
             text of the input.
     """
@@ -447,9 +447,9 @@ def policy_mechanism(
             the share of the words to mask.
         safe: second argument of `policy.fit(sensitive, safe)`: the texts of the safe set. If they
             are passed, the mechanism calls `policy.fit(x, safe)`, so the fit is a part of the
-            audited mechanism. The fit runs once for each output if it or the policy is random, and
-            otherwise once for each input. Use None for a policy that needs no fit, or that was
-            fitted on public texts.
+            audited mechanism. If the fit or the policy is random, the fit runs once for each
+            output. Otherwise it runs once for each input. Use None for a policy that needs no fit,
+            or that was fitted on public texts.
         words: largest number of words of a text. It fixes the shape of the outputs. None means the
             number of words of the longest text of the input. With None, the longest texts of the
             two inputs must have the same number of words.

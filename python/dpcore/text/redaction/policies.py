@@ -133,8 +133,9 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
 
     Args:
         per_document: True masks the share p of the words of each document at level p. False uses
-            one threshold for all documents: the rank above which the share p of the words of the
-            training texts lies. Words with a rank above this threshold are masked.
+            one threshold for all documents, and masks the words whose rank is at least this
+            threshold. At level p, the threshold is chosen so that about the share p of the words of
+            the training texts is masked.
         words: words with a coefficient, set by `fit`.
         weights: coefficient of each word, set by `fit`. It is above 0 if the word indicates the
             sensitive set.

@@ -28,16 +28,16 @@ from .system import TextSystem
 from .training import Recipe, Trained, make_recipe, require_convergence, run_epochs
 
 RESERVED: Final = ("<pad>", "<start>", "<end>")
-"""Names of numbers that are not words; "<unk>" has the next number."""
+"""Names of the word numbers 0, 1 and 2, which are not words. Number 3 is "<unk>"."""
 PAD, START, END, UNKNOWN = range(4)
 _TEXTS_PER_BATCH: Final = 256
-"""Number of texts that are encoded or decoded together."""
+"""Number of texts in a batch for encoding or decoding."""
 
 _MAX_GRADIENT_NORM: Final = 1.0
 """Largest norm of the gradient of a step."""
 _DIVERGENCE_LIMIT: Final = 1e4
-"""Largest loss per word, and largest weight, of a training that has not diverged. Random guesses
-have a loss of ln V."""
+"""Limit for the loss per word and for the weights. Above this limit, dpcore raises an error,
+because the training diverges."""
 _LAST_RATE_SHARE: Final = 0.1
 """Learning rate of the last step divided by the rate of the first step."""
 Variant = Literal["published", "scaled", "l1", "gaussian"]
@@ -234,7 +234,7 @@ def train_autoencoder(
 
     Returns:
         The mean cross entropy per word in each epoch, and True if Ctrl-C stopped the training
-        early. In the second case, the weights are those after the last complete epoch.
+        early. After Ctrl-C, the weights are those after the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.

@@ -178,8 +178,8 @@ class TextClassifier(Labelling, Saved):
 
         Returns:
             The converted texts. `fit` accepts them if the model has the same `unknown` and
-            `min_count` as this model. The two models must also agree in whether `dropout` replaces
-            masked words by number 0.
+            `min_count` as this model. The `dropout` of the two models must also agree:
+            `WordDropout` with `mask="zero_id"` in both or in neither.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -360,8 +360,8 @@ class DPNR(TextSystem, TextClassifier):
     is 1. The noise r has Laplace distribution of scale b. A linear classifier is trained on the
     result. The paper uses b = 1/epsilon, because one entry changes by at most 1. However, all d
     entries may change. Therefore the true epsilon for any two texts is ``epsilon d``. There are two
-    repairs. With ``scale="sound"``, b is d/epsilon, and the claim holds. A `Clip` in place of
-    min-max also makes the claim true.
+    repairs. With ``scale="sound"``, b is d/epsilon, and the claim holds. With a `Clip` in place of
+    min-max, the claim also holds.
 
     The claimed epsilon is for one encoding of one text, compared with any other text, by a fitted
     model. For k encodings of a text, epsilon is multiplied by k. No epsilon holds for the texts on

@@ -34,20 +34,18 @@ from .training import Bag, Recipe, Trained, Units, labels_of, make_recipe, train
 _EMBEDDING_DIM: Final = 64
 """Number of entries of a word vector in the LSTMs."""
 _WORD_DROPOUT_SHARE: Final = 0.3
-"""Share of input words of the decoding LSTM that are replaced by "<unk>", as in the training of
-ADePT."""
+"""Share of the input words of the decoder LSTM that are replaced by "<unk>" in training."""
 
 _HIDDEN_UNITS: Final = 128
 """Number of units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
 _MIN_LEARNT_EPSILON: Final = 1e-3
 """Smallest value of a learned epsilon, unless its initial value is smaller."""
 _EPSILON_RATE_FACTOR: Final = 10.0
-"""Learning rate of epsilon divided by the rate of the weights, because epsilon is of order 1 to
-100."""
+"""Learning rate of a learned epsilon divided by the learning rate of the weights."""
 _DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""Noises: the published formula with 0, or with another draw, if it is undefined; Laplace."""
+"""The published formula with 0 or a new draw where it is undefined, and Laplace noise."""
 
 
 class BagCoder:
@@ -359,8 +357,8 @@ class DPTextModel(TextSystem, Labelling):
     """Encoder of texts with noise by the published formula, for which no epsilon holds.
 
     ``encode(text) = clip(f(text)) + s``. Here f is the mean over word vectors, which is clipped to
-    L1 norm C, and s is noise of scale ``2C/epsilon``. The noise of the published formula has only
-    one sign (Habernal, 2022), so the true epsilon is infinite. With `noise="repaired"`, s is
+    L1 norm C, and s is noise of scale ``2C/epsilon``. The noise of the published formula is never
+    negative, so the true epsilon is infinite (Habernal, 2022). With `noise="repaired"`, s is
     Laplace noise.
 
     Three networks receive the noisy vector. A decoder predicts the words of the text, a classifier
@@ -369,10 +367,11 @@ class DPTextModel(TextSystem, Labelling):
     that decreases
     ``classifier loss + reconstruction * decoder loss - strength * discriminator loss``.
 
-    A learned epsilon is computed from the training texts. It is not a claim that was fixed in
-    advance, so `claim` is None. For texts that are not training texts, and with the repaired noise,
-    the learned epsilon holds. It is at most `cap`. A fixed epsilon also holds only for texts that
-    are not training texts. For k encodings of one text, epsilon is multiplied by k.
+    A learned epsilon is computed from the training texts. A claim must be fixed in advance, so
+    `claim` is None for a learned epsilon. With the repaired noise, the learned epsilon holds for
+    texts that are not training texts. The learned epsilon is at most `cap`. A fixed epsilon also
+    holds only for texts that are not training texts. For k encodings of one text, epsilon is
+    multiplied by k.
 
     Beigi et al. do not specify some details. dpcore chooses these details as follows:
 
@@ -389,9 +388,9 @@ class DPTextModel(TextSystem, Labelling):
     Args:
         epsilon: claimed epsilon, or initial value of a learned epsilon; in (0, 1e300].
         attribute: name of the private attribute.
-        noise: "zero", "resample" or "repaired". The published formula is undefined for some random
-            numbers. "zero" uses the formula, and 0 for these random numbers. "resample" uses the
-            formula, and draws these random numbers again. "repaired" uses Laplace noise.
+        noise: "zero", "resample" or "repaired". The published formula is undefined for half of the
+            random draws. "zero" adds 0 for these draws. "resample" repeats these draws. "repaired"
+            adds Laplace noise.
         learn: True learns epsilon together with the weights, as in the paper.
         cap: largest value of a learned epsilon, or None without a limit.
         extractor: "bag" for the mean over word vectors, or "lstm" for the LSTM of ADePT.

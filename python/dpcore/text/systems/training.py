@@ -28,22 +28,21 @@ from ..corpus import Corpus, Vocabulary
 
 Masks = Literal["bernoulli", "exact"]
 MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
-"""Methods to choose the masked words: independently for each word, or as a fixed share of each
-text."""
+"""Methods to choose the masked words: each word independently, or a fixed share of each text."""
 Masked = Literal["leave_out", "zero_id"]
 MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
-"""Treatments of masked words."""
+"""Methods to mask a word: remove the word from the mean, or replace the word by number 0."""
 
 _MAX_INITIAL_WEIGHT = 0.5
-"""Largest absolute value of an initial weight. The weights are uniform in (-1/2, 1/2), as in the
-study."""
+"""Largest absolute value of an initial weight. The initial weights are uniform in (-1/2, 1/2), as
+in Zouhri and Abecidan (2021)."""
 STEPS: Final = 2226
-"""Number of steps in the study: 5 epochs on 28,500 texts in batches of 64."""
+"""Number of training steps in the DPNR study: 5 epochs on 28,500 texts, 64 texts per step."""
 _DEFAULT_EPOCH_RANGE: Final = (5, 35)
 """Smallest and largest default number of epochs."""
 _DIVERGED_LOSS: Final = 1e12
-"""Largest loss or entry of a training that has not diverged. Noise of scale 10^4 keeps these two
-below 10^6."""
+"""Limit for the loss and for the entries of vectors and weights. Above this limit, dpcore raises an
+error, because the training diverges."""
 _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
     "lr": {"low": 0.0, "high": 1e30, "open_low": True},
     "decay": {"low": 0.0, "high": 1.0, "open_low": True},
@@ -490,12 +489,12 @@ def train_classifier(
             noise.
         recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
-        adversary: object that is trained against the extractor, or None. Its `weights` are trained.
-            Its method `step(rows, batch)` takes a training step on the vectors `rows` of the texts
-            with numbers `batch`, without gradients for the extractor. Its method
-            `penalty(rows, batch)` returns a number that is added to the loss. This method must not
-            change the extractor or the classifier. Its attribute `strength`, the weight of the
-            penalty, is used in error messages.
+        adversary: object that is trained against the extractor, or None. Its attribute `weights`
+            has the tensors to train. Its method `step(rows, batch)` takes a training step on the
+            vectors `rows` of the texts with numbers `batch`, without gradients for the extractor.
+            Its method `penalty(rows, batch)` returns a number that is added to the loss. This
+            method must not change the extractor or the classifier. Its attribute `strength`, the
+            weight of the penalty, is used in error messages.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 

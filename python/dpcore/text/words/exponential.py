@@ -316,10 +316,10 @@ class CusText(TableMechanism):
     """CusText: replaces a word x by a word y from a list of k words near x.
 
     The probability of y is proportional to ``exp(epsilon u(y)/2)``. The score u is 1 for the word
-    of the list that is nearest to x, and 0 for the farthest word. It decreases linearly with the
-    Euclidean distance from x. The claimed epsilon holds only for two words with the same list
-    (`same_list`). The privacy loss between two words with different lists is infinite. The distance
-    between two texts is the number of places at which their words differ.
+    of the list that is nearest to x, and 0 for the farthest word of the list. The score decreases
+    linearly with the Euclidean distance from x. The claimed epsilon holds only for two words with
+    the same list (`same_list`). The privacy loss between two words with different lists is
+    infinite. The distance between two texts is the number of places at which their words differ.
 
     Args:
         vectors: the V words and their vectors.

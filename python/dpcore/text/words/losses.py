@@ -164,7 +164,7 @@ class TextReport(Record, word="TextReport"):
     def any_text(self) -> float:
         """Largest privacy loss between this text and any text with as many words, in nats.
 
-        It is the sum of the largest losses of all words.
+        The value is the sum of the largest losses at all places of the text.
         """
         return math.fsum(word.times * word.loss for word in self.words)
 
