@@ -197,7 +197,7 @@ GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "intents": draw_intents,
     "repeats": draw_repeats,
 }
-"""Functions for all kinds of generated corpora."""
+"""Function that draws the texts, for each kind of corpus."""
 
 
 @suggest_arguments

@@ -1,4 +1,4 @@
-"""Masking of words by a policy, policies as mechanisms, and linkage of redacted texts.
+"""Masking of words by a policy, audits of policies, and linkage of redacted texts to originals.
 
 A policy gives each word of a text a level, a number from 0 to 1. A redaction at level p masks all
 words whose level is at most p. The style determines the replacement of the masked words: a token
@@ -352,7 +352,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 @suggest_arguments
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
-    """A policy as a mechanism from texts to their masks; created by `policy_mechanism`.
+    """Mechanism from a list of texts to the masks of their words; created by `policy_mechanism`.
 
     Args:
         policy: the policy, fitted or not.

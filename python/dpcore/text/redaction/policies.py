@@ -38,7 +38,7 @@ _MIN_TEXTS_PER_KEYWORD: Final = 2
 
 _PhraseIndex = dict[str, list[tuple[str, ...]]]
 _THRESHOLD_SHARPNESS: Final = 50.0
-"""Factor T of the soft threshold ``sigmoid(T (rank - k-th rank))``."""
+"""Factor T of the soft mask ``sigmoid(T (rank - threshold))`` in training."""
 _DOCUMENTS_PER_BATCH: Final = 64
 _LEARNING_RATE: Final = 3e-3
 _ADDED_VARIANCE: Final = 1e-4
@@ -179,7 +179,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
 
     @property
     def is_fitted(self) -> bool:
-        """True after `fit`."""
+        """True if the policy was fitted."""
         return bool(self.words)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Ranked:
@@ -510,7 +510,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
     @property
     def is_fitted(self) -> bool:
-        """True after `fit`."""
+        """True if the policy was fitted."""
         return bool(self.parameters.size)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Learned:

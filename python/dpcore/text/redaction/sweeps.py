@@ -98,7 +98,8 @@ class SweepPoint(Record, word="SweepPoint"):
 
     Attributes:
         policy: name of the policy.
-        level: requested share of masked words, or None for a policy without levels.
+        level: requested share of masked words, or None for a policy that masks the same words at
+            every level.
         splits: measurements of each split.
         divergence: estimated divergences between the two sets, with error bars, the reliability of
             each estimate, and certified lower bounds.
@@ -331,8 +332,8 @@ def sweep(
             fitted in each split.
         levels: shares of words to mask, in ascending order, in [0, 1].
         public: texts that are in neither set, for the fit of TF-IDF weights and vectors, or None.
-        encode: encoder of redacted texts: a function list[str] -> array of shape (n, d), or an
-            object with such a method `encode`. None means `TfidfSVD`.
+        encode: encoder of redacted texts: a function from a list of n texts to an array of shape
+            (n, d), or an object whose method `encode` is such a function. None means `TfidfSVD`.
         utility: a label for each safe text. The utility is the macro-F1 of a classifier that
             predicts these labels from redacted texts. Each label must occur twice or more. None
             omits the utility.

@@ -211,7 +211,7 @@ class Discriminator(torch.nn.Module):
         return torch.stack([torch.nn.functional.cross_entropy(*pair) for pair in pairs]).mean()
 
     def codes(self, rows: Any) -> Any:
-        """Return the code of the likeliest value of each attribute, shape `(n, attributes)`."""
+        """Return the code of the value with the highest score, shape `(n, attributes)`."""
         return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
 
 
@@ -555,7 +555,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def modules(self) -> dict[str, Any]:
-        """The trained modules, by name."""
+        """Dictionary from names to the trained modules."""
         assert self.parts is not None
         coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
         names = ("noise", "head", "discriminator")

@@ -50,7 +50,7 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
     "strength": {"low": 0.0, "high": 1e30},
     "reconstruction": {"low": 0.0, "high": 1e30},
 }
-"""Ranges of the numbers of a recipe."""
+"""Allowed ranges of the settings of a training."""
 
 
 @suggest_arguments
@@ -475,7 +475,7 @@ def train_classifier(
     adversary: Any = None,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train an extractor and a classifier together, in place.
+    """Train a text encoder (the extractor) and a classifier together; weights change in place.
 
     Args:
         extractor: module from `Units` to vectors of texts, with gradients. It is the identity if

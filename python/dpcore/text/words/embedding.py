@@ -29,7 +29,7 @@ _VECTOR_FORMAT = "word2vec-JSON (MIT)"
 _MAX_DIRECT_DIM: Final = 4
 """Largest number of entries of a vector for distances computed without a matrix product."""
 _CANCELLATION_SHARE: Final = 1e-6
-"""Share of the largest squared length. A squared distance below it has lost six of 16 digits."""
+"""A squared distance below this share of the largest squared length is computed once more."""
 
 
 @suggest_arguments

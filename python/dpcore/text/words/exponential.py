@@ -37,10 +37,10 @@ _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 _MAX_EPSILON_RATIO: Final = 2.0**40
 """Largest ratio of two values of epsilon in the search by `calibrate`."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Number of words, and number of draws per word, to estimate shares if there is no table."""
+"""Number of words and number of draws per word for estimates, if there is no table."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
-"""Relative width of the last interval of the search for epsilon."""
+"""Relative precision of the epsilon that `calibrate` finds."""
 _COMPARISON_HEADER: Final = (
     "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
     "   words/s"
@@ -532,7 +532,7 @@ class WordFigures(Record):
     words_per_second: float
 
     def __str__(self) -> str:
-        """Return one row of the table of `WordComparison`."""
+        """Return the measurements on one line."""
         loss = f"{self.loss:.4g}{'' if self.is_exact else ' (bound)'}"
         ratio = "-" if self.ratio is None else f"{self.ratio:.3f}"
         support = f"{self.support:,.0f}{' (counted)' if self.is_counted else ''}"

@@ -37,7 +37,7 @@ CONFIDENCE: Final = 0.95
 """Confidence level of the limits of shares that are estimated from draws."""
 
 _DRAWS_PER_WORD: Final = 10_000
-"""Number of draws of each word if there is no table."""
+"""Number of draws of each word if the mechanism has no table of probabilities."""
 
 _DELTA_ERROR: Final = 1e-12
 """Numerical error of the computed delta. It is subtracted from a requested delta."""
