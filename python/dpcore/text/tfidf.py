@@ -83,8 +83,9 @@ class TfidfSVD(Shown):
         Args:
             corpus: a `Corpus` or a list of strings. The encoder is fitted on the training part of a
                 `Corpus`, or on all texts if it has no split.
-            allow_fewer: if there are fewer than `dim` texts or words, True reduces the number of
-                entries of a vector to this number, and False raises an error.
+            allow_fewer: True allows fewer than `dim` training texts or words. The number of entries
+                of a vector is then the smaller of the numbers of texts and words. False raises an
+                error in this case.
 
         Returns:
             The encoder itself.
@@ -92,7 +93,7 @@ class TfidfSVD(Shown):
         Raises:
             ModuleNotFoundError: if scikit-learn is missing.
             TypeError: if `allow_fewer` is not a bool.
-            ValueError: if `min_count` texts contain no common word, or there are fewer than `dim`
+            ValueError: if no word is in at least `min_count` texts, or there are fewer than `dim`
                 texts or words and `allow_fewer` is False.
         """
         allow_fewer = flag("allow_fewer", allow_fewer)

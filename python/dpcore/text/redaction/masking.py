@@ -529,8 +529,11 @@ def link_redacted(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two originals, an original is empty, `redacted` is
-            empty, or `truth` does not have one valid position for each redacted text.
+        ValueError: for one of these reasons:
+
+            - there are fewer than two originals, or an original is empty;
+            - `redacted` is empty;
+            - `truth` does not have one valid position for each redacted text.
 
     Source:
         Gusain and Leith (2023) for the redaction; Sweeney (2002), k-anonymity, for the number of

@@ -160,9 +160,9 @@ def compute_features(
 
     The vectors are projections on directions. The directions are fitted only on the background
     texts. Therefore the rows of a divergence estimate are independent. The words of the TF-IDF
-    weights come from the background texts and from the texts that fit the attackers, because the
-    policy was not fitted on the second group of texts. With `TfidfSVD`, the vector of a text is
-    zero if each of its words occurs in fewer than two background texts.
+    weights come from the background texts and from the texts that fit the attackers. The policy was
+    not fitted on the texts that fit the attackers. With `TfidfSVD`, the vector of a text is zero if
+    each of its words occurs in fewer than two background texts.
     """
     # A full stop replaces an empty text, because `TfidfSVD` does not accept empty texts.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))

@@ -169,8 +169,12 @@ def score_spans(predicted: Any, gold: Any) -> SpanScores:
 
     Raises:
         TypeError: if an argument is not a list of lists of spans.
-        ValueError: if the two arguments differ in the number of texts, the end of a span is not
-            after its start, a text has the same span twice, or no text has a span.
+        ValueError: for one of these reasons:
+
+            - the two arguments differ in the number of texts;
+            - the end of a span is not after its start;
+            - a text has the same span twice;
+            - no text has a span.
 
     Source:
         Segura-Bedmar, Martinez and Herrero-Zazo (2013), SemEval task 9.1, for exact matches.

@@ -268,9 +268,12 @@ class TextClassifier(Labelling, Saved):
 
         Raises:
             OSError: if the folder or a file is missing.
-            ValueError: if the folder holds a model of another class, a key of config.json is
-                unknown or missing, a file could contain a pickle, or a required extractor was not
-                passed.
+            ValueError: for one of these reasons:
+
+                - the folder holds a model of another class;
+                - a key of config.json is unknown or missing;
+                - a file could contain a pickle;
+                - a required extractor was not passed.
         """
         return cls._load(folder, device, extractor=extractor)
 
@@ -484,8 +487,12 @@ class DPNR(TextSystem, TextClassifier):
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the corpus has no labels or no training part, a value is out of range,
-                the schedule returns a value that is not an epsilon, or the loss diverges.
+            ValueError: for one of these reasons:
+
+                - the corpus has no labels or no training part;
+                - an argument is out of range;
+                - the schedule returns a value that is not a finite number above 0;
+                - the loss diverges.
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
 
         Source:

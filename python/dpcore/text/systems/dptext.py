@@ -252,7 +252,7 @@ def train_adversarially(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], tuple[float | None, ...], bool]:
-    """Train all modules in place, with steps of the discriminator and of all others in turn.
+    """Train all modules in place; the discriminator and the other modules take steps in turn.
 
     Args:
         parts: modules to train.
@@ -501,9 +501,12 @@ class DPTextModel(TextSystem, Labelling):
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the corpus lacks labels, the private attribute or a training part, the
-                labels or the attribute have only one value, an argument is out of range, or the
-                loss diverges.
+            ValueError: for one of these reasons:
+
+                - the corpus has no labels, no private attribute or no training part;
+                - the labels or the attribute have only one value;
+                - an argument is out of range;
+                - the loss diverges.
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)

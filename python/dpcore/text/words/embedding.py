@@ -97,9 +97,12 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is not a word and finite numbers, two vectors differ in length, a word
-            is repeated, or the number of words differs from the number in the first line. The
-            message names the file and the line.
+        ValueError: for one of these reasons (the message names the file and the line):
+
+            - a line is not a word with finite numbers;
+            - two vectors differ in length;
+            - a word is repeated;
+            - the number of words differs from the number in the first line.
     """
     if not path.is_file():
         raise missing_file(path, "a text file of word vectors")
