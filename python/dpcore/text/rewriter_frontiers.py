@@ -1,4 +1,4 @@
-"""The table of rewriters: how useful rewritten texts are, and what they disclose."""
+"""The table of rewriters: the usefulness of rewritten texts, and the success of attacks on them."""
 
 from __future__ import annotations
 
@@ -38,29 +38,31 @@ ORIGINALS: Final = "not rewritten"
 """Name of the row of the original texts."""
 _TEXTS_PER_CALL: Final = 256
 _MAX_FEATURES: Final = 100_000
-"""Largest number of word or character n-grams in an attacker; the most frequent are kept."""
+"""Largest number of n-grams in an attacker. The attacker uses the most frequent n-grams."""
 _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
-"""Pattern of masks, words and punctuation in lower-case text."""
+"""Regular expression for a mask token, a word or a punctuation mark in lower-case text."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterRow(Record, word="RewriterRow"):
-    """Figures of one rewriter, from one rewrite of every text.
+    """Measurements of one rewriter (a function from text to text), from one rewrite of every text.
 
     Attributes:
         name: name of the rewriter.
-        claim: the claim in words; empty without a claim.
-        claimed: claimed epsilon for any two texts; NaN without such a claim.
-        delta: delta of the claim and of the certificate.
-        utility: prediction of the main label from the rewritten test texts.
-        attack: inference of the private attribute, or None without a private attribute.
-        bleu: BLEU of the rewritten test texts against the originals, in [0, 1].
-        similarity: mean cosine between the vectors of each test text and of its rewrite.
-        perplexity: perplexity of the rewritten test texts under the public model. It is None
-            without such a model, or if no word of the texts can be predicted.
-        linkages: linkage of the rewritten test texts to all original test texts, first by the
-            method "words".
+        claim: claimed privacy of the rewriter as text; empty without a claim.
+        claimed: claimed epsilon for any two texts. NaN if the rewriter claims no epsilon for any
+            two texts.
+        delta: delta of the claim and of the certified lower bound.
+        utility: report of the prediction of the main label from rewritten test texts.
+        attack: report of the inference of the private attribute from rewritten test texts, or None
+            without a private attribute.
+        bleu: BLEU of the rewritten test texts against the original texts, in [0, 1].
+        similarity: mean cosine between the vector of a test text and the vector of its rewrite.
+        perplexity: perplexity of the rewritten test texts under the public language model. It is
+            None without such a model, or if no word of the texts can be predicted.
+        linkages: results of linking each rewritten test text to its original among all original
+            test texts. There is one result for each linkage method.
         empty: number of texts that are empty after rewriting.
     """
 
@@ -78,33 +80,34 @@ class RewriterRow(Record, word="RewriterRow"):
 
     @property
     def certified(self) -> float:
-        """Certified lower bound on epsilon; NaN without a claim or without a certificate."""
+        """Certified lower bound on epsilon; NaN without a claim, or if no bound is certified."""
         if self.attack is None or not self.claim:
             return np.nan
         return read_certificate(self.attack)
 
     @property
     def is_refuted(self) -> bool:
-        """True if the certified bound is above the claim for any two texts."""
+        """True if the certified lower bound on epsilon is above the claimed epsilon."""
         return self.certified > self.claimed
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_frontier/1"):
-    """Utility, similarity, attack and linkage of rewriters; created by `frontier`.
+    """Measurements of several rewriters and of the original texts; created by `frontier`.
 
-    ``report["SanText 4"]`` is the row of a rewriter, and ``report["not rewritten"]`` is the row of
-    the original texts.
+    A rewriter is a function from text to text. ``report["SanText 4"]`` has the measurements of one
+    rewriter. ``report["not rewritten"]`` has the measurements of the original texts.
 
     Attributes:
-        rows: row of the original texts, then a row for each rewriter.
+        rows: a `RewriterRow` for the original texts, then a `RewriterRow` for each rewriter.
         attribute: name of the private attribute, or None.
-        sizes: numbers of texts of train, valid and test.
-        confidence: confidence of each interval and of each certificate separately.
-        seed: seed that repeats the table, if the rewriters take `rng`.
-        partial: True if Ctrl-C stopped the run after some of the rows.
-        seconds: run time; ignored in comparisons.
+        sizes: numbers of training, validation and test texts.
+        confidence: confidence level of each interval and of each certified lower bound, separately.
+        seed: seed that repeats the table if it is passed as `rng`. A rewriter without an argument
+            `rng` may give other texts.
+        partial: True if Ctrl-C stopped the function after some of the rewriters.
+        seconds: run time in seconds; comparisons of two reports ignore it.
     """
 
     _INSTEAD: ClassVar[str] = "rows, or report[name]"
@@ -118,7 +121,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
     seconds: float = field(compare=False, default=0.0)
 
     def __getitem__(self, name: str) -> RewriterRow:
-        """Return the row of a rewriter."""
+        """Return the measurements of the rewriter with this name."""
         names = [row.name for row in self.rows]
         return self.rows[names.index(errors.choice("name", name, names))]
 
@@ -193,7 +196,7 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
 
 
 class _RewriterSource(NamedTuple):
-    """A rewriter as passed, its function, its claim, and the linkage method for its kind."""
+    """A rewriter as the user passed it, its function, its claim, and its linkage method."""
 
     passed: Any
     rewriter: Rewriter
@@ -204,9 +207,10 @@ class _RewriterSource(NamedTuple):
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
-    """Return rewriters by name, or None if the value is an encoder.
+    """Return a dictionary from names to rewriters, or None if the value is an encoder.
 
-    In a list or dictionary of rewriters, functions are wrapped in a `Rewriter`.
+    The entries of a list or dictionary may be functions from text to text. A single function counts
+    as an encoder.
     """
     if isinstance(value, Mapping):
         is_table = not all(callable(entry) or _is_rewriter(entry) for entry in value.values())
@@ -242,7 +246,7 @@ def _name_rewriter(value: Any) -> str:
 
 
 def _read_source(name: str, value: Any) -> _RewriterSource:
-    """Return a rewriter with its claim and the linkage method for its kind."""
+    """Return a rewriter with its claim, and with the linkage method that knows its mechanism."""
     if isinstance(value, (PolicyMechanism, FrozenPolicy)):
         policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
         level = value.level if isinstance(value, PolicyMechanism) else None
@@ -274,7 +278,7 @@ def measure_rewriters(
     rewriters: Mapping[str, Any], study: Study, *, public: Any, similarity: Any, by: Any,
     seed: int, progress: bool | None,
 ) -> RewriterFrontier:  # fmt: skip
-    """Measure rewriters on the texts of a study; see `frontier`."""
+    """Measure all rewriters on the texts of a corpus, and return the report of `frontier`."""
     start = time.perf_counter()
     if ORIGINALS in rewriters:
         raise errors.invalid("encoder", f"rewriters of other names than {ORIGINALS!r}", ORIGINALS)
@@ -304,7 +308,7 @@ def measure_rewriters(
 def _rewrite_texts(
     source: _RewriterSource, texts: Sequence[str], rng: Any, bar: Progress
 ) -> list[str]:
-    """Rewrite every text once."""
+    """Rewrite every text once, and return the rewritten texts in the same order."""
     rewrites = list[str]()
     for start in range(0, len(texts), _TEXTS_PER_CALL):
         begun = time.perf_counter()
@@ -316,7 +320,7 @@ def _rewrite_texts(
 
 
 def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None:
-    """Return the public language model, or fit one on public texts."""
+    """Return the public language model of the user, or fit a model on public texts."""
     if public is None or isinstance(public, lm.NextWordModel):
         return public
     texts = read_public_texts(public, study.corpus.texts)
@@ -329,11 +333,11 @@ def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None
 
 
 class _RewrittenTexts:
-    """Measurements of one rewrite of every text of a study.
+    """Texts that were rewritten once by one rewriter, with the methods that measure them.
 
     Args:
-        study: the texts, the main label and the private attribute.
-        rewrites: one rewritten text for each text.
+        study: the original texts, the main label and the private attribute.
+        rewrites: one rewritten text for each original text, in the same order.
         seed: seed of the attacks.
         settings: public language model, encoder for similarities, and linkage methods.
     """
@@ -349,7 +353,7 @@ class _RewrittenTexts:
         self.tested = [rewrites[place] for place in places]
 
     def measure(self, name: str, source: _RewriterSource) -> RewriterRow:
-        """Measure all figures of the rewritten texts."""
+        """Compute all measurements of the rewritten texts."""
         study, attack = self.study, None
         classifiers = self._list_attackers(is_number=False)
         if study.attribute is not None:
@@ -374,7 +378,7 @@ class _RewrittenTexts:
         )  # fmt: skip
 
     def _list_attackers(self, is_number: bool) -> list[Attacker]:
-        """Return attackers that use words and attackers that use characters."""
+        """Return two attackers: a linear model on word n-grams, and one on character n-grams."""
         extraction, linear, pipeline = (
             require_module(f"sklearn.{name}", "frontier")
             for name in ("feature_extraction.text", "linear_model", "pipeline")
@@ -395,7 +399,7 @@ class _RewrittenTexts:
         return Attacker(TextEstimator(estimator, self.rewrites), name=name)
 
     def _list_users_attackers(self) -> list[Attacker]:
-        """Return the user's attackers on texts."""
+        """Check and return the attackers that the user passed; they receive texts."""
         passed = self.study.attackers
         entries = passed if isinstance(passed, (list, tuple)) else [passed]
         for entry in entries or [None]:
@@ -406,7 +410,10 @@ class _RewrittenTexts:
         return [self._wrap(entry, type(entry).__name__) for entry in entries]
 
     def _measure_similarity(self) -> float:
-        """Return the mean cosine; the cosine is 0 for a text that is empty after rewriting."""
+        """Return the mean cosine between the vectors of a test text and of its rewrite.
+
+        The cosine is 0 for a text that is empty after rewriting.
+        """
         pairs = [(a, b) for a, b in zip(self.originals, self.tested, strict=True) if b.strip()]
         if not pairs:
             return 0.0
@@ -431,10 +438,11 @@ class _RewrittenTexts:
 
 
 def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
-    """Compute BLEU of texts against their originals, in [0, 1], with words from `words_of`.
+    """Compute the BLEU score of texts against their originals, in [0, 1].
 
-    The package sacrebleu computes it. The first n-gram order without a match counts 1/2 of a match,
-    the next 1/4, and so on.
+    The package sacrebleu computes the score from the words that `words_of` returns. If an n-gram
+    order has no match, its number of matches is replaced by 1/2. For the next order without a
+    match, the number is 1/4, and so on.
 
     Source:
         Papineni et al. (2002), section 2.3; Post (2018) for sacrebleu.

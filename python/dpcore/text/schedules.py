@@ -1,8 +1,9 @@
 """Training schedules: the epsilon of the training noise in each epoch or in each batch.
 
-A schedule is a function (epoch, epochs, rng) -> epsilon, and epochs are counted from 1. If a
-schedule has the attribute `every = "batch"`, it is called for each batch. Otherwise it is called
-once per epoch.
+A schedule is a function `(epoch, epochs, rng) -> epsilon`. The first argument is the number of the
+current epoch, from 1. The second argument is the number of epochs of the training. If a schedule
+has the attribute `every = "batch"`, the training calls it for each batch. Otherwise the training
+calls it once per epoch.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ __all__ = [
 
 
 Schedule = Callable[[int, int, np.random.Generator], float]
-"""Function `(epoch, epochs, rng) -> epsilon`."""
+"""Function `(epoch, epochs, rng) -> epsilon`, with epochs counted from 1."""
 
 Every = Literal["epoch", "batch"]
-"""Period after which a schedule draws a new epsilon."""
+"""Period after which the training calls a schedule again: an epoch or a batch."""
 _REDRAW_PERIODS: Final[tuple[Every, ...]] = get_args(Every)
 
 
 class _FixedSchedule(Record):
-    """Base class of schedules without random draws, with numeric fields."""
+    """Base class of schedules that are not random. All their fields are positive numbers."""
 
     __slots__ = ()
 
@@ -57,7 +58,7 @@ class _FixedSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(_FixedSchedule, word="text.schedules.Constant"):
-    """Schedule with the same epsilon in every epoch, for robust training.
+    """Schedule with the same epsilon of the training noise in every epoch.
 
     Args:
         epsilon: epsilon of all epochs, in (0, 1e300].
@@ -80,14 +81,14 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
         return self.epsilon
 
     def __str__(self) -> str:
-        """Return its name in tables."""
+        """Return the name of the schedule in tables."""
         return f"constant {self.epsilon:g}"
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
-    """Schedule with ``start / n`` in epoch n, for any number of epochs: the noise grows.
+    """Schedule with epsilon ``start / n`` in epoch n; the training noise grows over the epochs.
 
     Args:
         start: epsilon of the first epoch, in (0, 1e300].
@@ -97,7 +98,8 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
         ValueError: if `start` is out of range.
 
     Source:
-        Zouhri and Abecidan (2021), a study of DPNR, algorithm 3: 10/n, and 1/n, which fails.
+        Zouhri and Abecidan (2021), a study of DPNR, algorithm 3. The study uses 10/n, and reports
+        that the training with 1/n fails.
 
     Example:
         >>> [OverEpochs(10.0)(n, 5) for n in (1, 2, 5)]
@@ -110,18 +112,18 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
         return self.start / epoch
 
     def __str__(self) -> str:
-        """Return its name in tables."""
+        """Return the name of the schedule in tables."""
         return f"{self.start:g}/n"
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
-    """Schedule from `start` to `end` along a hyperbola, stretched over all epochs.
+    """Schedule whose epsilon changes from `start` in the first epoch to `end` in the last epoch.
 
-    The epsilon is ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``; t
-    is 0 if there is only one epoch. `Stretched(10, 2)` is 10 / (1 + 4 t), which equals 10/n if
-    there are five epochs.
+    The epsilon is ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``. If
+    there is only one epoch, t is 0. For example, the epsilon of `Stretched(10, 2)` is
+    ``10 / (1 + 4 t)``. With five epochs, this epsilon is 10/n in epoch n.
 
     Args:
         start: epsilon of the first epoch, in (0, 1e300].
@@ -129,7 +131,7 @@ class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if an argument, or the ratio of the two, is out of range.
+        ValueError: if an argument or the ratio ``start / end`` is out of range.
 
     Example:
         >>> [round(Stretched(10.0, 2.0)(n, 14), 2) for n in (1, 2, 14)]
@@ -149,13 +151,13 @@ class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
         return self.start / (1.0 + (self.start / self.end - 1.0) * t)
 
     def __str__(self) -> str:
-        """Return its name in tables."""
+        """Return the name of the schedule in tables."""
         return f"stretched {self.start:g} to {self.end:g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _DrawnSchedule(Record):
-    """Base class of schedules that draw epsilon at random, with common fields and checks."""
+    """Base class of schedules that draw epsilon at random between two limits."""
 
     low: float
     high: float
@@ -184,12 +186,15 @@ class _DrawnSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
-    """Schedule that draws epsilon uniformly from [low, high], for noise of a level not yet known.
+    """Schedule that draws epsilon uniformly from [low, high] for each epoch or batch.
+
+    Use it if the epsilon of the later release is not known during the training.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
         high: largest epsilon, at least `low`.
-        every: period of the draws, "epoch" or "batch".
+        every: "epoch" draws a new epsilon for each epoch, "batch" draws a new epsilon for each
+            batch.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -201,23 +206,24 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """Draw the epsilon of an epoch (from 1 to `epochs`) with a numpy Generator."""
+        """Draw an epsilon with a numpy Generator; the draw does not depend on `epoch`."""
         return self._draw(epoch, epochs, rng, self.low, self.high)
 
     def __str__(self) -> str:
-        """Return its name in tables."""
+        """Return the name of the schedule in tables."""
         return self._named("uniform")
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
-    """Schedule that draws ln epsilon uniformly between ln `low` and ln `high`.
+    """Schedule that draws ln(epsilon) uniformly from [ln(low), ln(high)] for each epoch or batch.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
         high: largest epsilon, at least `low`.
-        every: period of the draws, "epoch" or "batch".
+        every: "epoch" draws a new epsilon for each epoch, "batch" draws a new epsilon for each
+            batch.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -229,24 +235,24 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """Draw the epsilon of an epoch (from 1 to `epochs`) with a numpy Generator."""
+        """Draw an epsilon with a numpy Generator; the draw does not depend on `epoch`."""
         drawn = math.exp(self._draw(epoch, epochs, rng, *map(math.log, (self.low, self.high))))
         # The rounding of exp and log may give a value just outside the range.
         return min(max(drawn, self.low), self.high)
 
     def __str__(self) -> str:
-        """Return its name in tables."""
+        """Return the name of the schedule in tables."""
         return self._named("log-uniform")
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-    """Compute the epsilon of an epoch under a schedule, and check it.
+    """Compute the epsilon that a schedule returns for an epoch, and check this epsilon.
 
     Args:
         schedule: a schedule of this module, or any function (epoch, epochs, rng) -> epsilon.
         epoch: number of the epoch, from 1 to `epochs`.
-        epochs: number of epochs.
-        rng: a numpy Generator, for schedules that draw.
+        epochs: number of epochs of the training.
+        rng: a numpy Generator, for schedules that draw epsilon at random.
 
     Returns:
         The epsilon, finite and above 0.
@@ -270,7 +276,10 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
 
 
 def every_of(schedule: Schedule) -> str:
-    """Return the period of a schedule: "batch" if its attribute `every` is "batch", else "epoch".
+    """Return "batch" if a schedule is called for each batch, and "epoch" if once per epoch.
+
+    The attribute `every` of the schedule determines the result. Without this attribute, the result
+    is "epoch".
 
     Raises:
         TypeError: if the schedule cannot be called, or `every` is not a string.
@@ -286,7 +295,7 @@ def every_of(schedule: Schedule) -> str:
 
 
 def title_of(schedule: Schedule) -> str:
-    """Return a one-line name of a schedule for tables and figures.
+    """Return the name of a schedule in tables and plots, on one line.
 
     Example:
         >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniformEpsilon(0.5, 10.0, every="batch"))

@@ -1,4 +1,4 @@
-"""The corpus of a frontier: prediction of labels and inference of attributes from a release."""
+"""Prediction of labels and inference of attributes from released rows, for `frontier`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .inference.likelihood import make_likelihood, split_attackers
 from .inference.targets import parts_of
 
 _LABEL_BOOSTING_ROUNDS: Final = 30
-"""Number of boosting rounds on the main label; each round has one tree per label."""
+"""Number of boosting rounds of the boosted trees that predict the main label."""
 _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the certified lower bound on epsilon; NaN if no bound can be certified."""
+    """Return the certified lower bound on epsilon from an attack; NaN if there is no such bound."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -32,14 +32,14 @@ def read_certificate(attack: Inference) -> float:
 
 @dataclass(frozen=True)
 class Study:
-    """The corpus of a frontier, its main label as an attribute, and the attackers.
+    """Texts and settings of one call of `frontier`.
 
     Args:
         corpus: corpus with the main labels.
         labelled: corpus of the same texts, with the main label as its only attribute.
         attribute: name of the private attribute, or None.
-        attackers: attackers on the private attribute.
-        confidence: confidence of each interval.
+        attackers: attackers that infer the private attribute.
+        confidence: confidence level of each interval.
     """
 
     corpus: Corpus
@@ -49,7 +49,7 @@ class Study:
     confidence: float
 
     def predict_label(self, rows: Any, seed: int, classifiers: Any = None) -> Inference:
-        """Predict the main label from one release of every text."""
+        """Train and test classifiers that predict the main label from one released row per text."""
         return infer(
             None, self.labelled, _MAIN_LABEL_NAME, vectors=rows,
             attackers=classifiers or _list_classifiers(),
@@ -59,17 +59,18 @@ class Study:
     def infer_attribute(
         self, rows: Any, delta: float, seed: int, *, private: Any = None, attackers: Any = None
     ) -> Inference:
-        """Infer the private attribute from one release of every text.
+        """Train and test attackers that infer the private attribute from one released row per text.
 
-        No claim is tested, because no bound can be certified from few texts or for an attribute
-        with many values.
+        The method does not compare the result with a claimed epsilon. With few texts, or with an
+        attribute of many values, no lower bound on epsilon can be certified.
 
         Args:
-            rows: released rows, one for each text.
-            delta: delta of the claim.
+            rows: released vectors, one for each text.
+            delta: delta of the certified lower bound on epsilon.
             seed: seed of the attack.
-            private: encoder that added the noise to the rows, for the likelihood attacker.
-            attackers: attackers to use in place of the attackers of the study.
+            private: encoder that added the noise to the vectors, or None. The likelihood attacker
+                needs this encoder.
+            attackers: attackers that replace `Study.attackers` in this call, or None.
         """
         attackers = attackers or self._list_attackers(rows, private)
         return infer(
@@ -78,7 +79,7 @@ class Study:
         )  # fmt: skip
 
     def _list_attackers(self, rows: Any, private: Any) -> Any:
-        """Return the attackers on vectors, with the likelihood attacker if it is used."""
+        """Return the attackers that receive vectors, with the likelihood attacker if it applies."""
         others, is_requested = split_attackers(self.attackers)
         if private is None or not (is_requested or self.attackers is None):
             return others
@@ -89,7 +90,7 @@ class Study:
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
-    """Return the classifiers of the main label; validation chooses among them."""
+    """Return the three classifiers that predict the main label; validation chooses one."""
     linear, neighbours, pipeline, scaling, ensemble = (
         require_module(f"sklearn.{name}", "frontier")
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
@@ -106,7 +107,10 @@ def _list_classifiers() -> tuple[Attacker, ...]:
 
 
 def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
-    """Check a corpus and its column names, see `frontier`; `level` is the confidence."""
+    """Check the corpus, the names of its columns and the attackers; return them as a `Study`.
+
+    The argument `level` is the confidence level of intervals.
+    """
     if not isinstance(corpus, Corpus):
         raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
@@ -130,7 +134,7 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
 
 
 def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the public texts, or an empty tuple if vectors were passed."""
+    """Check and return the public texts; return an empty tuple if `public` has vectors."""
     if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
         raise errors.mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
     if not len(public):

@@ -1,4 +1,4 @@
-"""Corpora of sentences generated from templates, for tests and for use without data files.
+"""Corpora of texts that are generated from sentence templates, for use without data files.
 
 A template is a sentence with blanks in braces. A blank is filled with a word from the list that has
 the same name as the blank. Templates and words are in templates.json.
@@ -27,9 +27,9 @@ _BLANK_PATTERN: Final = re.compile(r"\{(\w+)\}")
 _ARTICLE_PATTERN: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
 
 CLEAR: Final = 0.92
-"""Probability that a text is about its labelled topic, and that its phrase fits its attribute."""
+"""Probability that the topic of a text is its label, and that a phrase fits its attribute."""
 PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
-"""Invented people; the first is named most often."""
+"""Names of invented people. The texts name the first person most often."""
 _PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
 _QUOTE_TEMPLATES: Final = [
     "{person} would not comment.",
@@ -39,9 +39,9 @@ _QUOTE_TEMPLATES: Final = [
     "It was {person} who had warned of it.",
 ]
 REPEATED: Final = 0.25
-"""Share of rows that repeat an earlier row."""
+"""Share of texts that repeat an earlier text."""
 CONTRADICTED: Final = 0.4
-"""Share of repeated rows with a different label."""
+"""Share of the repeated texts whose label differs from the label of the earlier text."""
 Kind = Literal["topics", "intents", "repeats"]
 _SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
 _GENERATED_ROWS: Final = (100, 10**8)
@@ -50,14 +50,14 @@ _GENERATED_ROWS: Final = (100, 10**8)
 
 @dataclass
 class Drawn:
-    """Texts generated so far, with a label and an attribute value for each text."""
+    """Generated texts, with a label and attribute values for each text."""
 
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     attributes: dict[str, list[int | str]] = field(default_factory=dict)
 
     def add(self, text: str, label: str, **attributes: int | str) -> None:
-        """Add one more text."""
+        """Add a text with its label and its attribute values."""
         self.texts.append(text)
         self.labels.append(label)
         for name, value in attributes.items():
@@ -65,21 +65,23 @@ class Drawn:
 
 
 def read_words(kind: str) -> Any:
-    """Read the templates and words of a kind of text from templates.json."""
+    """Read the templates and words under the key `kind` of templates.json."""
     return json.loads(Path(__file__).with_name("templates.json").read_text(encoding="utf-8"))[kind]
 
 
 def choose_word(words: Sequence[str], rng: np.random.Generator) -> str:
-    """Choose one of the words uniformly."""
+    """Choose one of the words at random, with equal probabilities."""
     return words[int(rng.integers(len(words)))]
 
 
 def fill_template(
     template: str, words: Words, rng: np.random.Generator
 ) -> tuple[str, dict[str, str]]:
-    """Fill the blanks of a template; return the sentence and the words by blank name.
+    """Fill the blanks of a template with random words.
 
-    Two consecutive blanks with the same name get different words, if the list has different words.
+    The function returns the sentence, and a dictionary from the name of each blank to its last
+    word. Two successive blanks with the same name get different words if their list has different
+    words.
 
     Example:
         >>> fill_template("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
@@ -103,7 +105,7 @@ def fill_template(
 
 
 def draw_mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
-    """Return the value with probability `share`, otherwise one of the other values uniformly."""
+    """Return `value` with probability `share`, otherwise one of the other values below `kinds`."""
     if rng.random() < share:
         return value
     return (value + 1 + int(rng.integers(kinds - 1))) % kinds
@@ -119,7 +121,10 @@ _INTENT_WORDS: Final[Words] = {
 
 
 def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw one-question texts; label: intent; attributes: the slots `destination` and `day`."""
+    """Draw texts of one question, with the intent as label.
+
+    The attributes are `destination` and `day`.
+    """
     drawn, names = Drawn(), list(_QUESTION_TEMPLATES)
     for _ in range(rows):
         intent = choose_word(names, rng)
@@ -141,13 +146,16 @@ _PARENT_PHRASES: Final = read_words("parents")
 
 
 def draw_sentence(topic: str, rng: np.random.Generator) -> str:
-    """Draw a sentence about a topic."""
+    """Draw a random sentence about a topic."""
     topic_words = TOPICS[topic]
     return fill_template(choose_word(topic_words["templates"], rng), topic_words["words"], rng)[0]
 
 
 def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of two sentences; label: topic; attribute: `parent`, 1 with probability .4."""
+    """Draw texts of two sentences, with the topic as label.
+
+    The attribute `parent` is 1 with probability .4, and otherwise 0.
+    """
     drawn, names = Drawn(), list(TOPICS)
     for _ in range(rows):
         topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)
@@ -159,11 +167,11 @@ def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
 
 
 def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of two or three sentences, a quarter of which repeat an earlier text.
+    """Draw texts of two or three sentences; a quarter of the texts repeat an earlier text.
 
-    The label is the topic. Four in ten repetitions have a different label. There is an attribute
-    for each of five people: 1 if the text names the person, otherwise 0. A text names one or two
-    people.
+    The label is the topic. 40 % of the repeated texts have another label than the earlier text. A
+    text names one or two of five people. There is an attribute for each person: 1 if the text names
+    the person, otherwise 0.
     """
     drawn, names = Drawn(), list(TOPICS)
     shares = np.cumsum(_PERSON_SHARES)
@@ -189,31 +197,32 @@ GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "intents": draw_intents,
     "repeats": draw_repeats,
 }
-"""Functions for all kinds of generated corpora."""
+"""Function that draws the texts, for each kind of corpus."""
 
 
 @suggest_arguments
 def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
-    """Generate a corpus of sentences from templates, for tests and for use without data.
+    """Generate a corpus of labelled texts from templates, for tests and use without data files.
 
     Args:
         kind: kind of corpus:
 
-            - "topics": messages of two sentences. The four topics are the labels. Phrases reveal
-              the attribute `parent` (0 or 1). The topic and the phrase are each wrong in 8 % of the
-              texts, so a classifier cannot be much better than .92.
-            - "intents": questions about a timetable. The six intents are the labels. The attributes
-              are the slots `destination` and `day`, with the value "none" if the text does not name
-              them.
-            - "repeats": a quarter of the texts repeat another text, and four in ten of these have
-              another label. There is an attribute for each of five people: 1 if the text names the
-              person.
+            - "topics": messages of two sentences. The labels are four topics. Phrases reveal the
+              attribute `parent` (0 or 1). In 8 % of the texts, the topic of the text differs from
+              its label. In 8 % of the texts, the phrase does not fit the attribute. Therefore the
+              accuracy of a classifier cannot be much above .92.
+            - "intents": questions about a timetable. The labels are six intents. The attributes are
+              `destination` and `day`, with the value "none" if the text does not name a destination
+              or a day.
+            - "repeats": texts about the four topics. A quarter of the texts repeat an earlier text.
+              40 % of the repeated texts have another label than the earlier text. There is an
+              attribute for each of five people: 1 if the text names the person, otherwise 0.
         rows: number of texts, from 100 to 100,000,000.
-        rng: None, an int or a Generator. The origin of the corpus states the seed.
+        rng: None, an int or a Generator. The attribute `origin` of the corpus states the seed.
 
     Returns:
-        The corpus, split 80/10/10 with equal texts in the same part. The same seed gives the same
-        corpus.
+        The corpus, with 80 % training, 10 % validation and 10 % test texts. Equal texts are in the
+        same part. The same seed gives the same corpus.
 
     Raises:
         TypeError: if `kind` is not a string or `rows` is not an integer.

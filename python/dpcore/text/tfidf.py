@@ -1,4 +1,4 @@
-"""The default encoder: TF-IDF and a truncated SVD, fitted only on training texts."""
+"""The default encoder of texts: TF-IDF and a truncated SVD, fitted only on training texts."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "f
 
 @suggest_arguments
 class TfidfSVD(Shown):
-    """Encoder of texts: TF-IDF weights of words, projected on the `dim` strongest directions.
+    """Encoder of texts: TF-IDF weights of words, projected by a truncated SVD.
 
-    A word that occurs k times in a text and in m of n training texts has the weight ``(1 + ln k) (1
-    + ln((1 + n) / (1 + m)))``. Each row has L2 norm 1 before the projection. Words are defined as
-    in scikit-learn: runs of two or more letters or digits, in lower case. The vector of a text does
-    not depend on the batch, and the fitted directions do not depend on the number of threads, bit
-    for bit. The encoder is not private: its words and weights come from the training texts.
+    Suppose that a word occurs k times in a text, and that m of n training texts contain the word.
+    Its weight is then ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. The weights of a text are divided
+    by their L2 norm. The result is projected on the `dim` right singular vectors with the largest
+    singular values. Words are defined as in scikit-learn: runs of two or more letters or digits, in
+    lower case. The vector of a text does not depend on the other texts in a call. The fitted
+    directions do not depend on the number of threads, bit for bit. The encoder is not private,
+    because its words and weights come from the training texts.
 
     Args:
-        dim: number of dimensions of a vector, at least 1.
-        min_count: a word is used only if at least so many training texts contain it.
-        ngrams: 1 for words; n for all runs of 1 to n words.
+        dim: number of entries of a vector, at least 1.
+        min_count: a word is used only if at least `min_count` training texts contain it.
+        ngrams: largest length of the n-grams that are used in place of words. 1 means single words.
+            2 means single words and word pairs.
         seed: seed of the randomised SVD.
 
     Raises:
@@ -45,7 +48,7 @@ class TfidfSVD(Shown):
 
     Source:
         Deerwester et al. (1990), latent semantic analysis; Halko, Martinsson and Tropp (2011) for
-        the randomised SVD; these two as in scikit-learn.
+        the randomised SVD. dpcore calls scikit-learn for these methods.
 
     Example:
         >>> from dpcore.text import generated
@@ -68,20 +71,21 @@ class TfidfSVD(Shown):
         self._directions: Floats | None = None
 
     def __repr__(self) -> str:
-        """Format the parameters, and the size of the fitted vocabulary."""
+        """Return one line with the parameters, and the size of the fitted vocabulary."""
         fitted = "not fitted"
         if self._weights is not None:
             fitted = f"{len(self._weights.vocabulary_):,} words of {self.fitted_on:,} train texts"
         return f"TfidfSVD(dim={self.dim}; {fitted})"
 
     def fit(self, corpus: Any, *, allow_fewer: bool = False) -> TfidfSVD:
-        """Fit the words, their weights and the directions.
+        """Fit the vocabulary, the weights of its words, and the directions of the projection.
 
         Args:
-            corpus: a `Corpus` or a list of strings. Only the training part of a `Corpus` is read,
-                or all texts if it has no split.
-            allow_fewer: True allows fewer than `dim` directions if there are fewer texts or words
-                than `dim`. A vector then has that many dimensions.
+            corpus: a `Corpus` or a list of strings. The encoder is fitted on the training part of a
+                `Corpus`, or on all texts if it has no split.
+            allow_fewer: True allows fewer than `dim` training texts or words. The number of entries
+                of a vector is then the smaller of the numbers of texts and words. False raises an
+                error in this case.
 
         Returns:
             The encoder itself.
@@ -89,8 +93,8 @@ class TfidfSVD(Shown):
         Raises:
             ModuleNotFoundError: if scikit-learn is missing.
             TypeError: if `allow_fewer` is not a bool.
-            ValueError: if there are fewer than `dim` texts or words and `allow_fewer` is False, or
-                no words.
+            ValueError: if no word is in at least `min_count` texts, or there are fewer than `dim`
+                texts or words and `allow_fewer` is False.
         """
         allow_fewer = flag("allow_fewer", allow_fewer)
         texts = training_texts(corpus)
@@ -123,16 +127,18 @@ class TfidfSVD(Shown):
         return self
 
     def encode(self, texts: Any) -> Floats:
-        """Compute the vectors of texts; a text without a known word has a vector of zeros.
+        """Compute the vectors of texts. The vector of a text without a known word is zero.
 
         Args:
             texts: a list of strings.
 
         Returns:
-            float64 vectors, shape `(len(texts), dim)`, with fewer columns if `fit` allowed them.
+            float64 vectors, shape `(len(texts), dim)`. There are fewer columns if `fit` was called
+            with `allow_fewer=True` on too few texts or words.
 
         Warns:
-            UserWarning: if texts have no known word; it states their number.
+            UserWarning: if some texts have no known word. The warning states the number of these
+                texts.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -151,13 +157,14 @@ class TfidfSVD(Shown):
     __call__ = encode
 
     def weigh_words(self, texts: Any) -> Any:
-        """Compute the TF-IDF weights of texts, before the projection.
+        """Compute the TF-IDF weights of texts, without the projection.
 
         Args:
             texts: a list of strings.
 
         Returns:
-            A scipy CSR matrix, shape `(len(texts), len(words))`. Its rows have L2 norm 1 or 0.
+            A scipy CSR matrix with a column for each known word, shape `(len(texts), len(words))`.
+            A row has L2 norm 1, or 0 if the text has no known word.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -170,11 +177,11 @@ class TfidfSVD(Shown):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of the columns of `weigh_words`, in their order; empty before `fit`."""
+        """The known words, in the order of the columns of `weigh_words`; empty before `fit`."""
         return () if self._weights is None else tuple(self._weights.get_feature_names_out())
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write the encoder to config.json and model.safetensors.
+        """Save the fitted encoder in a folder, with config.json and model.safetensors.
 
         Args:
             folder: folder for the files, created if it is missing.
@@ -199,7 +206,7 @@ class TfidfSVD(Shown):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> TfidfSVD:
-        """Read an encoder that `save_pretrained` wrote; its vectors are identical.
+        """Load an encoder that `save_pretrained` wrote; it computes the same vectors.
 
         Args:
             folder: folder with config.json and model.safetensors.
@@ -207,8 +214,8 @@ class TfidfSVD(Shown):
         Raises:
             ModuleNotFoundError: if scikit-learn or safetensors is missing.
             FileNotFoundError: if a file is missing.
-            ValueError: if the configuration is for another class, has unknown or missing keys, or
-                does not match the arrays.
+            ValueError: if config.json is for another class, has unknown or missing keys, or does
+                not match the saved arrays.
         """
         require_module("safetensors.numpy", "from_pretrained")
         config = _read_config(Path(folder))

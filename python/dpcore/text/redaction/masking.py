@@ -1,7 +1,8 @@
-"""Masking of words by a policy, policies as mechanisms, and linkage of redacted texts.
+"""Masking of words by a policy, audits of policies, and linkage of redacted texts to originals.
 
-A policy gives each word of a text a level. The words with levels up to a chosen level are masked,
-in one of three styles.
+A policy gives each word of a text a level, a number from 0 to 1. A redaction at level p masks all
+words whose level is at most p. The style determines the replacement of the masked words: a token
+for each masked word, a token for each run of masked words, or no token.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from ..words import Linkage
 
 Levels = npt.NDArray[np.float64]
 Policy = Callable[[Sequence[str], np.random.Generator], Sequence[Any]]
-"""Function `(documents, rng) -> levels`, with an array for each document that has a level for each
-word."""
+"""Function `(documents, rng) -> levels`. The levels are a list with one array for each document.
+Each array has one level for each word of its document."""
 
 MASK: Final = "[MASK]"
 """Token that replaces masked words."""
@@ -60,9 +61,10 @@ def split_words(text: str) -> list[str]:
 
 
 def spread_levels(words: int) -> Levels:
-    """Return levels that mask words one after another: ``(rank + 1/2) / words``.
+    """Return evenly spaced levels, one for each word: ``(rank + 1/2) / words``, with rank from 0.
 
-    At level p, exactly ``floor(p words + 1/2)`` words are masked.
+    A redaction at level p masks the words whose level is at most p. With these levels, it masks
+    exactly ``floor(p words + 1/2)`` words.
 
     Example:
         >>> spread_levels(4)
@@ -72,16 +74,16 @@ def spread_levels(words: int) -> Levels:
 
 
 class PolicyAttributes:
-    """Attributes that a policy may have, with the default of each.
+    """Optional attributes of a policy, with their default values.
 
     Attributes:
-        name: name in tables. None takes the name of the function.
-        needs_fit: True if the policy must be fitted on texts, by a method
+        name: name of the policy in tables. None means the name of the function.
+        needs_fit: True if the policy must be fitted on texts before its use, by its method
             `fit(sensitive, safe, rng=)`.
-        is_fitted: True if the policy is fitted.
-        fitted_on: fingerprints of the texts on which the policy was fitted.
-        is_random: True if the levels depend on the generator.
-        is_fit_random: True if the fit depends on the generator.
+        is_fitted: True if the policy was fitted on texts, or needs no fit.
+        fitted_on: fingerprints (hashes) of the texts on which the policy was fitted.
+        is_random: True if the levels of the words depend on the random generator.
+        is_fit_random: True if the result of `fit` depends on the random generator.
     """
 
     name: Any = None
@@ -92,12 +94,12 @@ class PolicyAttributes:
 
 
 def policy_attribute(policy: Any, name: str) -> Any:
-    """Return an attribute that a policy may have, or its default."""
+    """Return an optional attribute of a policy, or the default if the policy lacks it."""
     return attribute_of(PolicyAttributes, policy, name)
 
 
 def policy_name(policy: Any) -> str:
-    """Return the name of a policy for tables: its own name, or the name of the function."""
+    """Return the name of a policy for tables: its attribute `name`, or the name of the function."""
     own = policy_attribute(policy, "name")
     if not own and has_all(policy, "__name__"):
         own = policy.__name__
@@ -106,21 +108,21 @@ def policy_name(policy: Any) -> str:
 
 @suggest_arguments
 def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
-    """Compute the levels of the words of texts by a policy, and check them.
+    """Call a policy on texts, check the levels that it returns, and return these levels.
 
     Args:
         policy: function `(documents, rng) -> levels`.
-        texts: documents that are not empty.
+        texts: list of texts that are not empty.
         rng: numpy Generator for the random numbers of the policy.
 
     Returns:
-        A float64 array for each text, with an entry for each word, in [0, 1], or inf for a word
-        that is never masked.
+        A list with one float64 array for each text. Each array has one level for each word of the
+        text. The level is in [0, 1], or inf for a word that is never masked.
 
     Raises:
         TypeError: if the policy cannot be called or its levels are not numbers.
-        ValueError: if a text is empty, or the levels are NaN, out of range, or not one for each
-            word.
+        ValueError: if a text is empty, a level is NaN or out of range, or the number of levels
+            differs from the number of words.
     """
     if isinstance(policy, type) or not callable(policy):
         raise mistyped("policy", "a function (documents, rng) -> levels", policy)
@@ -155,17 +157,19 @@ def mask_words(
     """Mask, in each text, the words whose level is at most `level`.
 
     Args:
-        texts: documents.
-        levels: result of `policy_levels` on these texts. The same result serves all levels.
-        level: share of words to mask, in [0, 1].
-        style: "mask" puts a token for each masked word, "collapse" puts a token for each run of
-            masked words, and "drop" removes masked words, so a text may become empty.
+        texts: list of texts.
+        levels: a list with one array for each text, with one level for each word of the text.
+        level: largest level of a masked word, in [0, 1].
+        style: "mask" replaces each masked word by the token "[MASK]". "collapse" replaces each run
+            of masked words by one such token. "drop" removes masked words, so a text may become
+            empty.
 
     Returns:
-        A masked text for each text, with words joined by one blank.
+        The masked texts, in the same order. The words of each text are joined by one blank.
 
     Raises:
-        ValueError: if `level` is out of range, the style is unknown, or the lengths differ.
+        ValueError: if `level` is out of range, the style is unknown, or the number of levels
+            differs from the number of words of a text.
 
     Example:
         >>> levels = [np.array([0.5, 0.1, 0.2, np.inf])]
@@ -197,7 +201,7 @@ def _join_words(words: list[str], masked: list[bool], style: Style) -> str:
 
 
 def fingerprint_texts(texts: Sequence[str]) -> frozenset[int]:
-    """Return a hash of the words of each text; it is the same in every process."""
+    """Return the set of hashes of the texts, which are the same in every process."""
     joined = (" ".join(split_words(text)).encode("utf-8", "surrogatepass") for text in texts)
     return frozenset(int.from_bytes(blake2b(text, digest_size=8).digest()) for text in joined)
 
@@ -206,9 +210,10 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     """Warn if a policy was fitted on some of the texts, and return the number of these texts.
 
     Args:
-        policy: a policy; a policy without `fitted_on` was not fitted.
-        texts: documents that the policy redacts.
-        stacklevel: stack level of the warning.
+        policy: a policy. dpcore reads the attribute `fitted_on`. A policy without this attribute
+            counts as not fitted.
+        texts: texts that the policy redacts.
+        stacklevel: argument `stacklevel` of `warnings.warn`.
 
     Warns:
         UserWarning: if the policy was fitted on some of the texts.
@@ -234,31 +239,35 @@ def redact(
     style: Style = "mask",
     rng: Rng = None,
 ) -> list[str]:
-    """Mask words of texts by a policy.
+    """Mask the words of texts that a policy selects, and return the redacted texts.
 
-    Words are separated by white space. The words of the result are joined by one blank, so the
-    original white space is lost.
+    Words are separated by white space. The policy gives each word a level. `redact` masks the words
+    whose level is at most `level`. The words of the result are joined by one blank, so the original
+    white space is lost.
 
     Args:
-        texts: documents that are not empty.
-        policy: a policy of this package, or any function `(documents, rng) -> levels`. It returns
-            an array for each document, with one level for each word. The word is masked from this
-            level on. A level is in [0, 1], or inf for a word that is never masked.
-        level: share of words to mask, in [0, 1]. Use None for policies that always mask the same
-            words: their levels are 0 and inf.
-        style: "mask", "collapse" (one token for a run of masked words) or "drop" (no token).
+        texts: list of texts that are not empty.
+        policy: a policy of this package, or any function `(documents, rng) -> levels`. The function
+            returns an array for each text, with one level for each word. A level is in [0, 1], or
+            inf for a word that is never masked.
+        level: largest level of a masked word, in [0, 1]. For the policies of this package, it is
+            the share of the words to mask. Use None for policies that always mask the same words.
+            The levels of such policies are only 0 and inf.
+        style: "mask" (the token "[MASK]" for each masked word), "collapse" (one token for each run
+            of masked words) or "drop" (no token).
         rng: None, an int seed or a numpy Generator.
 
     Returns:
-        A redacted text for each text; with "drop" it may be empty.
+        The redacted texts, in the same order. With the style "drop", a redacted text may be empty.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
 
             - a text is empty, or an argument is out of range;
-            - the policy is not fitted, or its levels do not match the texts;
-            - `level` is None, but the policy needs a level.
+            - the policy needs a fit and is not fitted, or the number of levels differs from the
+              number of words;
+            - `level` is None, but the policy returns levels other than 0 and inf.
 
     Warns:
         UserWarning: if the policy was fitted on some of these texts.
@@ -288,32 +297,38 @@ def redact(
 
 @suggest_arguments
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
-    """Compute the exact delta of random masks between two texts of the same length.
+    """Compute the exact delta of random masking for two texts with the same number of words.
 
-    If all places at which the texts differ are masked, the output has the same law on the two
-    texts. Otherwise, the outputs on the two texts are disjoint. Therefore the delta is the same for
-    every epsilon. It is ``1 - p^k`` if each word is masked independently, and
-    ``1 - C(n-k, m-k) / C(n, m)`` if exactly m of n words are masked. The value is exact for the
-    style "mask", whose outputs show the places and the length. For the other styles it is an upper
-    bound. A policy that always masks the same words has delta 0 if these words include all
-    differing places, and delta 1 otherwise.
+    The two texts differ in k of n words. The delta is the probability that at least one differing
+    word is not masked. If all differing words are masked, the output has the same distribution on
+    the two texts. Otherwise, the output reveals the text. Therefore the delta is the same for every
+    epsilon:
+
+    - If each word is masked independently with probability p, the delta is ``1 - p^k``.
+    - If exactly m of n words are masked, the delta is ``1 - C(n-k, m-k) / C(n, m)``, with binomial
+      coefficients C.
+
+    The delta is exact for the style "mask", because its output shows the places of the masks and
+    the number of words. For the styles "collapse" and "drop", the delta is an upper bound. A policy
+    that always masks the same words has delta 0 if these words include all differing words.
+    Otherwise it has delta 1.
 
     Args:
-        p: share of masked words, in [0, 1].
+        p: probability that a word is masked, or share of the words that are masked; in [0, 1].
         words: number n of words of each text.
-        differing: number k of places at which the texts differ, from 1 to n.
-        exact: True for exactly ``m = floor(p n + 1/2)`` masks, as in `Random(exact=True)`; False
-            for independent masks.
+        differing: number k of words in which the texts differ, from 1 to n.
+        exact: True if exactly ``m = floor(p n + 1/2)`` words are masked, as in
+            `Random(exact=True)`. False if each word is masked independently with probability p.
 
     Returns:
-        The delta, in [0, 1]. It is 1 if fewer words are masked than differ.
+        The delta, in [0, 1]. With `exact=True`, it is 1 if m is smaller than k.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if an argument is out of range.
 
     Source:
-        Dwork and Roth (2014), definition 2.4, applied to the law of the masks.
+        Dwork and Roth (2014), definition 2.4, applied to the distribution of the masks.
 
     Example:
         >>> print(f"{record_delta(0.9, words=11, differing=1):.4f}")
@@ -337,13 +352,15 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 @suggest_arguments
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
-    """A policy as a mechanism from texts to their masks; created by `policy_mechanism`.
+    """Mechanism from a list of texts to the masks of their words; created by `policy_mechanism`.
 
     Args:
         policy: the policy, fitted or not.
-        level: share of words to mask.
-        safe: texts of the other set, if the policy is fitted on each input; otherwise None.
-        words: number of entries for each text, or None for the longest text of the input.
+        level: largest level of a masked word, in [0, 1].
+        safe: texts of the safe set, if the mechanism fits the policy on its input and on these
+            texts. None if the mechanism does not fit the policy.
+        words: number of output entries for each text. None means the number of words of the longest
+            text of the input.
     """
 
     policy: Any
@@ -354,7 +371,7 @@ class PolicyMechanism(Shown):
 
     @property
     def name(self) -> str:
-        """Policy, level, and the statement that the policy is fitted on each input, if it is."""
+        """Name in reports: the policy and the level, and "fitted on each input" with `safe`."""
         fitted = "" if self.safe is None else ", fitted on each input"
         return f"redaction.policy_mechanism({policy_name(self.policy)}, {self.level:g}{fitted})"
 
@@ -362,23 +379,24 @@ class PolicyMechanism(Shown):
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuild without the cached results."""
+        """Pickle the arguments of the mechanism, without its cached masks."""
         return type(self), (self.policy, self.level, self.safe, self.words)
 
     def __call__(self, x: Sequence[str], size: int, rng: Rng = None) -> npt.NDArray[np.int8]:
-        """Draw masks of the words of a list of texts.
+        """Draw the masks of the words of a list of texts.
 
         Args:
             x: the texts.
-            size: number of outputs, at least 0.
+            size: number of independent outputs, at least 0.
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            int8, shape `(size, texts, words)`: 1 for a masked word, 0 for a kept word, -1 after the
-            last word of a text.
+            int8 array of shape `(size, texts, words)`. An entry is 1 for a masked word, 0 for a
+            word that is not masked, and -1 after the last word of a text.
 
         Raises:
-            ValueError: if a text is empty or has more than `words` words, or the policy fails.
+            ValueError: if a text is empty, a text has more than `words` words, or the levels from
+                the policy are not valid.
         """
         texts = texts_of("x", x)
         generator = rng if isinstance(rng, np.random.Generator) else None
@@ -415,25 +433,31 @@ class PolicyMechanism(Shown):
 def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
-    """Return a policy as a mechanism from a list of texts to masks of their words.
+    """Return a mechanism for audits: from a list of texts to the masks that a policy puts on them.
 
-    An audit of this mechanism shows that a policy fitted on private texts is itself a release: the
-    masks of one text depend on the *other* texts. Let the event read only the masks of the texts
-    that are equal in both inputs, because the masks of the changed text may differ in any case.
+    An audit of this mechanism can show that a policy fitted on private texts discloses information
+    about these texts: the masks of one text depend on the *other* texts of the list. The two inputs
+    of the audit are two lists of texts, which differ in one text. Choose an event (a set of
+    outputs) that depends only on the masks of the equal texts. The masks of the changed text may
+    differ even if the policy was not fitted on it.
 
     Args:
-        policy: a policy; with `safe` a policy that is not fitted yet.
-        level: share of words to mask, in [0, 1].
-        safe: texts of the other set. Then `policy.fit(x, safe)` is a part of the mechanism. It is
-            called once for each input if it is not random, and once for each output otherwise. None
-            is for policies that need no fit, or are fitted on public texts.
-        words: largest number of words of a text, which fixes the shape of the outputs. None takes
-            the longest text of the input; then the longest texts of the two inputs must have the
-            same length.
+        policy: a policy. If `safe` is passed, the policy must have a method `fit`.
+        level: largest level of a masked word, in [0, 1]. For the policies of this package, it is
+            the share of the words to mask.
+        safe: second argument of `policy.fit(sensitive, safe)`: the texts of the safe set. If they
+            are passed, the mechanism calls `policy.fit(x, safe)`, so the fit is a part of the
+            audited mechanism. If the fit or the policy is random, the fit runs once for each
+            output. Otherwise it runs once for each input. Use None for a policy that needs no fit,
+            or that was fitted on public texts.
+        words: largest number of words of a text. It fixes the shape of the outputs. None means the
+            number of words of the longest text of the input. With None, the longest texts of the
+            two inputs must have the same number of words.
 
     Returns:
-        Function `(x, size, rng) -> outputs`. The outputs are int8 of shape `(size, texts, words)`:
-        1 for a masked word, 0 for a kept word, -1 after the last word of a text.
+        Function `(x, size, rng) -> outputs`, for a list of texts x. The outputs are an int8 array
+        of shape `(size, texts, words)`. An entry is 1 for a masked word, 0 for a word that is not
+        masked, and -1 after the last word of a text.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -444,8 +468,8 @@ def policy_mechanism(
             - the policy needs a fit, but it is not fitted, and `safe` is not passed.
 
     Source:
-        Dwork and Roth (2014), definition 2.4: everything that depends on the data counts, also
-        parameters.
+        Dwork and Roth (2014), definition 2.4, which covers everything that is computed from private
+        data, also fitted parameters.
 
     Example:
         >>> from dpcore.text.redaction import Keywords
@@ -474,41 +498,46 @@ def link_redacted(
     by: _LinkageMethod = "places",
     confidence: float = 0.95,
 ) -> Linkage:
-    """Link each redacted text to the originals that agree with it, and count the correct links.
+    """Link each redacted text to the originals that match it, and count the correct links.
 
-    The attacker knows all originals and one redacted text. If t originals agree with the redacted
-    text, the attacker names each of them with probability 1/t. A correct original among them
-    therefore counts 1/t, and the sum is rounded to the nearest whole number. If no original agrees,
-    the link is wrong.
+    The attacker knows all originals and one redacted text. An original matches if it contains the
+    words that were not masked. If t originals match, the attacker names one of them at random, each
+    with probability 1/t. Each matching original with the same words as the true original therefore
+    counts 1/t. If no original matches, the link is wrong. The sum over all redacted texts is
+    rounded to the nearest whole number.
 
     Args:
-        originals: at least two texts.
-        redacted: texts after redaction; they may be empty.
-        truth: row of the original of each redacted text. By default, `redacted` has one text for
-            each original, in the same order.
-        by: form of agreement:
+        originals: list of at least two texts.
+        redacted: list of redacted texts. A redacted text may be empty.
+        truth: for each redacted text, the position of its original in `originals`, from 0. None
+            means that `redacted` has one text for each original, in the same order.
+        by: rule by which an original matches a redacted text:
 
-            - "places", for the style "mask": the number of words agrees, and each kept word is at
-              the same place;
-            - "kept_places": each kept word is at the same place from the start; the number of words
-              is ignored;
-            - "bag", for any style: the kept words occur in the original at any place, counted with
-              repetitions.
-        confidence: confidence of the interval.
+            - "places", for the style "mask": the two texts have the same number of words, and each
+              word that was not masked is at the same place in the original;
+            - "kept_places": each word that was not masked is at the same place in the original,
+              counted from the start; the numbers of words may differ;
+            - "bag", for any style: the original contains each word that was not masked at least as
+              often as the redacted text. The places of the words are ignored.
+        confidence: confidence level of the interval.
 
     Returns:
-        The number of correct links, with an interval and the floor: the share of correct links of
-        an attacker who always names the most frequent original. `words` is the rounded mean number
-        of kept words.
+        The number of correct links, with a confidence interval for the share of correct links. The
+        result also has a baseline, which is printed as "floor". The baseline is the share of
+        correct links of an attacker who always names the most frequent original. The field `words`
+        is the mean number of words that were not masked, rounded to a whole number.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two originals, an original is empty, there are no
-            redacted texts, or `truth` has wrong entries.
+        ValueError: for one of these reasons:
+
+            - there are fewer than two originals, or an original is empty;
+            - `redacted` is empty;
+            - `truth` does not have one valid position for each redacted text.
 
     Source:
         Gusain and Leith (2023) for the redaction; Sweeney (2002), k-anonymity, for the number of
-        originals that agree.
+        originals that match.
 
     Example:
         >>> texts = ["she has the flu", "she has the mumps", "he has the flu"]
@@ -539,11 +568,12 @@ def link_redacted(
 def index_originals(
     words_of_originals: Sequence[Sequence[str]], by: str
 ) -> Callable[[Sequence[str]], _WordIds]:
-    """Return a function from the words of a redacted text to the rows of the originals that agree.
+    """Return a function from the words of a redacted text to the rows of the matching originals.
 
     Args:
         words_of_originals: words of each original.
-        by: "places", "kept_places" or "bag", as in `link_redacted`.
+        by: rule of a match: "places", "kept_places" or "bag". `link_redacted` describes these
+            rules.
     """
     numbers = {
         word: place
@@ -589,7 +619,7 @@ def _read_truth(truth: Any, outputs: int, originals: int) -> _WordIds:
 
 
 class _PlaceIndex:
-    """Index of originals by the number of the word at each place."""
+    """Index of the originals for the rules "places" and "kept_places"."""
 
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self.sizes = np.array([len(numbers) for numbers in rows])
@@ -597,7 +627,7 @@ class _PlaceIndex:
         self.words = np.array([word for numbers in rows for word in numbers])
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
-        """Return the originals with these words at these places and with this length."""
+        """Return the rows of originals with these words at these places, and with `size` words."""
         last = places[-1] if places else -1
         candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
         for place, number in zip(places, ids, strict=True):
@@ -606,7 +636,7 @@ class _PlaceIndex:
 
 
 class _BagIndex:
-    """Index of originals by the number of occurrences of each word."""
+    """Index of the originals for the rule "bag": the occurrences of each word."""
 
     def __init__(self, originals: Sequence[Sequence[int]]) -> None:
         self.originals = len(originals)
@@ -619,7 +649,7 @@ class _BagIndex:
         self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
-        """Return the rows of the originals that contain these words at least as often."""
+        """Return the rows of originals that contain each word at least as often as `ids` has it."""
         matches = [
             rows[counts >= times]
             for (rows, counts), times in ((self.found[w], n) for w, n in Counter(ids).items())

@@ -1,4 +1,4 @@
-"""Measurements of one redaction of two sets of texts, for the points of `sweep`."""
+"""Measurements on two sets of texts that were redacted by one policy at one level, for `sweep`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .attackers import NGramRegression, TextEstimator
 from .masking import MASK, split_words
 
 ORDERS: Final = (1.0, 2.0)
-"""Orders of the divergences in each split and for permuted labels: KL and D_2."""
+"""Orders of the Renyi divergences in each split: KL (order 1) and D_2 (order 2)."""
 
 _CURVE_ORDERS: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
-"""Orders of the estimate in the first split, which `Estimate.epsilon` converts."""
+"""Orders of the Renyi divergences in the first split; they are converted to epsilon."""
 
 _DIVERGENCE_NEIGHBOURS: Final = 20
-"""Number of neighbours in the divergence estimate; fewer if a set has fewer than 80 rows."""
+"""Number of nearest neighbours in a divergence estimate, if both sets have 80 rows or more."""
 
 _VECTOR_DIM: Final = 50
 _MIN_TEXTS_PER_WORD: Final = 2
-"""Smallest number of texts that contain a word of the vectors or of the features for labels.
-Attacks on the set use all words."""
+"""A word is used in vectors, and to predict labels, only if at least so many texts contain it. The
+attacks that infer the set of a text use all words."""
 
 _ATTACKER_INVERSE_PENALTY: Final = 10.0
 _SET_ATTRIBUTE: Final = "sensitive"
@@ -44,7 +44,7 @@ _MAX_EXPOSED_WORDS: Final = 5
 
 
 class Parts(NamedTuple):
-    """Rows of the texts of one split: for the policy, and to fit, choose and test attackers."""
+    """Row numbers of the texts in the four parts of a split: policy, fit, choose and test."""
 
     policy: Ints
     fit: Ints
@@ -53,25 +53,26 @@ class Parts(NamedTuple):
 
     @property
     def others(self) -> Ints:
-        """Rows of all parts except the policy's part, part by part."""
+        """Row numbers of the texts that fit, choose and test attackers, in this order."""
         return np.concatenate(self[1:])
 
 
 @dataclass(frozen=True)
 class Study:
-    """Settings that are the same at every point of a sweep.
+    """Texts and settings of a sweep, which are the same for all policies and levels.
 
     Args:
         texts: texts of the two sets, the sensitive set first, without repeated texts.
-        rows: position of each text in its original set, shape (n,).
+        rows: position of each text in the list that the user passed, shape (n,).
         truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
-        labels: labels of the texts of the safe set, in their order, or None.
-        public: public texts on which features are fitted. None fits features on the texts that fit
-            the policies.
-        encode: encoder of the user, or None.
-        attackers: attackers on vectors of the user, each an estimator, an `Attacker` or "usual".
-        text_attackers: attackers on texts of the user.
-        confidence: confidence of intervals and certificates.
+        labels: label of each text of the safe set, for the measure of utility, or None.
+        public: public texts on which the TF-IDF weights and vectors are fitted. None means the
+            texts on which the policies are fitted.
+        encode: function of the user from texts to vectors, or None.
+        attackers: attackers of the user that receive vectors. Each is an estimator, an `Attacker`
+            or "usual".
+        text_attackers: attackers of the user that receive texts.
+        confidence: confidence level of each interval and of each certified lower bound.
     """
 
     texts: tuple[str, ...]
@@ -87,7 +88,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Figures(Record, word="Figures"):
-    """Figures of one redaction in one split; `SweepPoint` describes them."""
+    """Measurements of one policy at one level in one split; `SweepPoint` describes them."""
 
     masked: float
     accuracy: float
@@ -107,20 +108,22 @@ class Figures(Record, word="Figures"):
 
 
 FIGURES: Final = tuple(field.name for field in fields(Figures))
-"""Names of the figures."""
+"""Names of the measurements."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
-    """A test document for which the attack infers the correct set.
+    """A redacted test document for which the attack infers the correct set (sensitive or safe).
 
     Args:
-        row: position of the document in its set, as passed to `sweep`.
+        row: position of the document in the list of its set that was passed to `sweep`, from 0.
         is_sensitive: True if the document belongs to the sensitive set.
-        score: score of the attacker, higher for the sensitive set.
-        words: remaining words that are the strongest evidence for its set, the strongest first.
-        redacted: redacted text that the attacker received.
+        score: number that the attacker gives to the document. A higher score means that the
+            attacker considers the sensitive set more likely.
+        words: words of the redacted text that are the strongest evidence for the set of the
+            document, with the strongest word first.
+        redacted: redacted text, which the attacker received.
     """
 
     row: int
@@ -134,11 +137,13 @@ class Features(NamedTuple):
     """Features of redacted texts, with one row for each text.
 
     Attributes:
-        weights: sparse TF-IDF weights of all words.
-        names: the words.
-        frequent: weights of the words in two texts or more, for the labels, or None without labels.
+        weights: sparse TF-IDF weights, with one column for each word.
+        names: the words, one for each column of `weights`.
+        frequent: sparse TF-IDF weights of the words that two texts or more contain. They serve to
+            predict the labels. None without labels.
         vectors: vectors from the user's encoder, or from `TfidfSVD`.
-        counts: number of masks, number of words, and their ratio.
+        counts: number of mask tokens, number of words, and number of mask tokens divided by number
+            of words.
     """
 
     weights: Any
@@ -151,12 +156,13 @@ class Features(NamedTuple):
 def compute_features(
     study: Study, parts: Parts, redacted: Sequence[str], background: Sequence[str], seed: int
 ) -> Features:
-    """Compute features of all redacted texts; the features are fitted on redacted texts.
+    """Compute the features of all redacted texts, with weights fitted on redacted texts.
 
-    The directions are fitted on the background texts, so that the rows of a divergence estimate are
-    independent. The words come from the background texts and from the texts that fit the attackers,
-    because the policy has not ranked these texts. The vector is zero for an empty text, and for a
-    text without a word that two texts contain.
+    The vectors are projections on directions. The directions are fitted only on the background
+    texts. Therefore the rows of a divergence estimate are independent. The words of the TF-IDF
+    weights come from the background texts and from the texts that fit the attackers. The policy was
+    not fitted on the texts that fit the attackers. With `TfidfSVD`, the vector of a text is zero if
+    each of its words occurs in fewer than two background texts.
     """
     # A full stop replaces an empty text, because `TfidfSVD` does not accept empty texts.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
@@ -181,9 +187,10 @@ def compute_features(
 def _weigh_words(
     known_texts: Sequence[str], texts: Sequence[str], min_count: int
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return TF-IDF weights of words in at least `min_count` known texts, and these words.
+    """Return the TF-IDF weights of texts, and the words of the columns.
 
-    If there are no such words, all weights are 0.
+    The words are those that at least `min_count` of the known texts contain. If no word is in so
+    many known texts, all weights are 0.
     """
     extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
     words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=min_count)
@@ -197,7 +204,7 @@ def _weigh_words(
 
 @dataclass(frozen=True)
 class _SparseWeightClassifier:
-    """Classifier that receives row numbers of texts, and uses the sparse weights of their words."""
+    """Classifier that receives row numbers of texts, and uses the TF-IDF weights of these texts."""
 
     model: Any
     weights: Any
@@ -211,7 +218,7 @@ class _SparseWeightClassifier:
         self.model.fit(self.weights[rows[:, 0].astype(int)], truth)
 
     def predict_proba(self, rows: Floats) -> Any:
-        """Return the probabilities of the two sets."""
+        """Return the probabilities of the safe set and of the sensitive set for each text."""
         return self.model.predict_proba(self.weights[rows[:, 0].astype(int)])
 
 
@@ -234,7 +241,7 @@ def _make_trees() -> Any:
 def _make_set_attackers(
     study: Study, features: Features, redacted: Sequence[str], rows: int
 ) -> list[Attacker]:
-    """Return the logistic regressions on texts and on vectors, and the user's attackers."""
+    """Return the attackers that infer the set of a text: three defaults, and the user's."""
     regression = Attacker(_make_scaled_regression(), name="logistic regression on vectors")
     readers = [(NGramRegression(), "logistic regression on n-grams and masks")]
     readers += [(attacker, type(attacker).__name__) for attacker in study.text_attackers]
@@ -254,7 +261,7 @@ def _make_set_attackers(
 
 
 def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
-    """Return an attacker that receives row numbers of texts, and reads these columns."""
+    """Return an attacker that receives row numbers of texts, and uses these rows of `columns`."""
     change = attacker.transform
     change = TRANSFORMS[change] if isinstance(change, str) else change
 
@@ -266,9 +273,10 @@ def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
 
 
 def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
-    """Infer the set of the test texts by attackers that receive the row number of each text.
+    """Let attackers infer the set (sensitive or safe) of each test text.
 
-    The corpus contains the original texts, because `infer` leaves out equal texts.
+    The attackers receive the row number of each text. The texts in the corpus are the original
+    texts, because `infer` removes repeated texts, and redacted texts may be equal.
     """
     rows = parts.others
     texts = [study.texts[row] for row in rows.tolist()]
@@ -283,18 +291,19 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
 def measure_figures(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], nulls: int, seed: int
 ) -> tuple[Figures, Inference]:
-    """Measure one redaction in one split: attacks, utility, divergences, and the null distribution.
+    """Measure redacted texts in one split: attacks, utility, and divergences between the two sets.
 
     Args:
-        study: the texts and the settings.
-        parts: the parts of this split.
-        features: features of all texts.
+        study: original texts and settings.
+        parts: row numbers of the texts in the four parts of this split.
+        features: features of all redacted texts.
         redacted: all redacted texts.
-        nulls: number of permutations of the labels.
-        seed: seed of the folds, permutations and attackers.
+        nulls: number of random permutations of the sets of the texts. For each permutation, the
+            divergences are estimated once more, as a baseline without a difference of the sets.
+        seed: seed of the cross-fitting folds, permutations and attackers.
 
     Returns:
-        The figures, without the share of masked words, and the inference of the main attack.
+        The measurements, with NaN as the share of masked words, and the report of the main attack.
     """
     attackers = _make_set_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
@@ -324,7 +333,7 @@ def measure_figures(
 def _estimate_set_divergences(
     parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
 ) -> Estimate:
-    """Estimate the divergences between the two sets, without the policy's part."""
+    """Estimate the divergences between the two sets, from texts that did not fit the policy."""
     rows = np.sort(parts.others)
     sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
     k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
@@ -339,7 +348,10 @@ def _estimate_set_divergences(
 
 
 def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
-    """Estimate the divergences, with error bars, beliefs and certified lower bounds."""
+    """Estimate the divergences between the two sets, with error bars and certified lower bounds.
+
+    The result also states how reliable each estimate is.
+    """
     return _estimate_set_divergences(
         parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,
         certified=True, rows="independent", confidence=study.confidence,
@@ -347,7 +359,7 @@ def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) 
 
 
 def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
-    """Return the macro-F1 on labels of the safe set, for a prediction and for the majority."""
+    """Return the macro-F1 of label predictions on safe texts, and of the most frequent label."""
     if study.labels is None:
         return np.nan, np.nan
     metrics = require_module("sklearn.metrics", "redaction.sweep")
@@ -366,10 +378,12 @@ def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, f
 def find_exposed(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
-    """Return the test documents with a correct inference of their set, the surest first.
+    """Return the test documents whose set the attack infers correctly, the surest inference first.
 
-    The surest document has the most extreme score, measured by the share of texts of the other set
-    with such a score. The words have the largest contributions to a logistic regression on words.
+    For each document, the function computes the share of texts of the other set with a score that
+    is at least as extreme. The inference is the surest if this share is the smallest. The words
+    listed for a document are the words with the largest contributions to a logistic regression on
+    words.
     """
     model = _make_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.others[attack.scored.rows], attack.scored.scores[:, 0]

@@ -1,6 +1,7 @@
-"""Policies: rules that determine which words of a document are masked, and from which level.
+"""Policies: rules that give each word of a document a level.
 
-`Learned` is trained on word vectors. It needs torch, which its method `fit` loads.
+A redaction at level p masks all words whose level is at most p. The policy `Learned` is trained on
+word vectors. Its method `fit` needs torch.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ from .masking import Levels, fingerprint_texts, split_words, spread_levels
 _OUTER_PUNCTUATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _POSSESSIVE_ENDING: Final = re.compile(r"['\u2019]s$")
 _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
-"""Pattern of a word of `split_words`, for its position in the text."""
+"""Pattern of a word between white space, to find the position of the word in the text."""
 
 _KEYWORD_INVERSE_PENALTY: Final = 10.0
 _MIN_TEXTS_PER_KEYWORD: Final = 2
-"""Smallest number of texts that contain a word with a weight."""
+"""`Ranked` gives a word a weight only if at least so many texts contain the word."""
 
 _PhraseIndex = dict[str, list[tuple[str, ...]]]
 _THRESHOLD_SHARPNESS: Final = 50.0
-"""Factor T of the soft threshold ``sigmoid(T (rank - k-th rank))``."""
+"""Factor T of the soft mask ``sigmoid(T (rank - threshold))`` in training."""
 _DOCUMENTS_PER_BATCH: Final = 64
 _LEARNING_RATE: Final = 3e-3
 _ADDED_VARIANCE: Final = 1e-4
 
 
 class FrozenPolicy(Record):
-    """Base class of policies, with the properties that `sweep` and `policy_mechanism` read.
+    """Base class of policies, with the attributes that `sweep` and `policy_mechanism` use.
 
     Attributes:
-        kind: short name for tables.
+        kind: short name of the policy in tables.
         has_levels: False if the policy masks the same words at every level.
-        needs_fit: True if `fit` must be called first.
-        is_random: True if a call draws random numbers.
+        needs_fit: True if `fit` must be called before the policy is used.
+        is_random: True if a call of the policy draws random numbers.
         is_fit_random: True if `fit` draws random numbers.
     """
 
@@ -63,7 +64,7 @@ class FrozenPolicy(Record):
 
     @property
     def name(self) -> str:
-        """Kind of the policy, and its settings that differ from the defaults."""
+        """Name in tables: the kind of the policy, and the settings that differ from defaults."""
         # Fields that `fit` sets have an empty default; they are not settings.
         settings: Any = fields(self)  # type: ignore[arg-type]
         values = [
@@ -80,11 +81,13 @@ class FrozenPolicy(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Random(FrozenPolicy, word="redaction.Random"):
-    """Policy that masks random words.
+    """Policy that masks randomly chosen words.
+
+    A redaction at level p masks about the share p of the words of each document.
 
     Args:
-        exact: True masks exactly ``floor(p n + 1/2)`` of n words at level p. False masks each word
-            independently with probability p.
+        exact: True masks exactly ``floor(p n + 1/2)`` of the n words of a document at level p.
+            False masks each word independently with probability p.
 
     Raises:
         TypeError: if `exact` is not True or False.
@@ -107,7 +110,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
         flag("exact", self.exact)
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
-        """Draw the levels of the words of each document."""
+        """Draw a random level for each word of each document."""
         sizes = [len(split_words(text)) for text in documents]
         if self.exact:
             return [rng.permutation(spread_levels(size)) for size in sizes]
@@ -120,21 +123,25 @@ class Random(FrozenPolicy, word="redaction.Random"):
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
     """Policy that masks first the words that best distinguish a sensitive set from a safe set.
 
-    `fit` fits a logistic regression (inverse penalty 10) on TF-IDF weights of the `words_of` that
-    occur in two texts or more. A word between blanks can consist of several `words_of`, such as
-    "well-known". Its rank is the largest of their absolute coefficients. A word without any known
-    `words_of` is masked last. A fitted policy discloses information about its texts; see
-    `policy_mechanism`.
+    `fit` fits a logistic regression (inverse penalty 10) that distinguishes the two sets. Its
+    inputs are TF-IDF weights of the words that occur in two texts or more. These words come from
+    the function `words_of`, which splits "well-known" into two words. A redaction masks whole
+    strings between blanks, such as "well-known". The rank of a string is the largest absolute
+    coefficient of its words. The string with the highest rank is masked first. A string without any
+    known word is masked last. A fitted policy discloses information about the texts on which it was
+    fitted.
 
     Args:
-        per_document: True masks the share p of each document. False determines the highest-ranked
-            share p of the words of all fitted texts, and masks the words of a document that have
-            these ranks.
-        words: known words, set by `fit`.
-        weights: coefficients of the words, above 0 for words of the sensitive texts; set by `fit`.
-        shares: for each word, the share of the words of the fitted texts that are ranked at least
-            as high; set by `fit`.
-        fitted_on: fingerprints of the fitted texts, set by `fit`.
+        per_document: True masks the share p of the words of each document at level p. False uses
+            one threshold for all documents, and masks the words whose rank is at least this
+            threshold. At level p, the threshold is chosen so that about the share p of the words of
+            the training texts is masked.
+        words: words with a coefficient, set by `fit`.
+        weights: coefficient of each word, set by `fit`. It is above 0 if the word indicates the
+            sensitive set.
+        shares: for each word, the share of the words of the training texts with at least the same
+            rank; set by `fit`.
+        fitted_on: fingerprints (hashes) of the training texts, set by `fit`.
 
     Raises:
         TypeError: if `per_document` is not True or False.
@@ -172,15 +179,15 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
 
     @property
     def is_fitted(self) -> bool:
-        """True after `fit`."""
+        """True if the policy was fitted."""
         return bool(self.words)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Ranked:
         """Return a copy of the policy that is fitted on two sets of texts.
 
         Args:
-            sensitive: texts that are not empty.
-            safe: texts of the other set.
+            sensitive: texts of the sensitive set. Each text has at least one word.
+            safe: texts of the safe set. Each text has at least one word.
             rng: not used, because the fit is not random.
 
         Returns:
@@ -231,9 +238,9 @@ def require_words(policy: Any) -> None:
 
 
 def rank_levels(scores: Levels) -> Levels:
-    """Return levels that mask the highest scores of a document first.
+    """Return levels for the words of a document: the word with the highest score is masked first.
 
-    If scores are equal, the first word in the document is masked first.
+    If scores are equal, the earlier word is masked first.
 
     Example:
         >>> rank_levels(np.array([0.1, 2.0]))
@@ -245,7 +252,7 @@ def rank_levels(scores: Levels) -> Levels:
 
 
 def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Levels:
-    """Return, for each word of a text, the highest rank of its parts."""
+    """Return, for each string between blanks, the highest rank of its words."""
     words = map(words_of, split_words(text))
     ranks = [max((rank.get(part, unknown) for part in word), default=unknown) for word in words]
     return np.array(ranks)
@@ -254,10 +261,13 @@ def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Keywords(FrozenPolicy, word="redaction.Keywords"):
-    """Policy that masks listed words and phrases; case and punctuation at word ends are ignored.
+    """Policy that masks the words and phrases of a list.
+
+    The policy ignores case, and punctuation at the start and end of words. It masks the same words
+    at every level.
 
     Args:
-        keywords: words and phrases.
+        keywords: list of words and phrases to mask.
 
     Raises:
         TypeError: if an entry is not a string.
@@ -286,14 +296,15 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
-    """Policy that masks listed names only if they are capitalised ("Will", but not "will").
+    """Policy that masks the names of a list if they are capitalised ("Will", but not "will").
 
-    Punctuation at word ends and the ending 's are ignored. In a name of several words, only the
-    first word must be capitalised. The first word of a sentence is always capitalised, so the
-    policy also masks some words there that are not names.
+    The policy ignores the ending 's, and punctuation at the start and end of words. In a name of
+    several words, only the first word must be capitalised. The first word of a sentence is always
+    capitalised. Therefore the policy may mask a word there that is not a name, such as "Will" in
+    "Will it rain?".
 
     Args:
-        names: names, of one word or of several.
+        names: list of names. A name has one or several words.
 
     Raises:
         TypeError: if an entry is not a string.
@@ -335,7 +346,10 @@ def _read_phrases(name: str, stated: Any) -> tuple[str, ...]:
 
 
 def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
-    """Return phrases as lists of words without punctuation, indexed by their first word."""
+    """Return a dictionary from a first word to the phrases that begin with it.
+
+    Each phrase is a tuple of words in lower case without punctuation.
+    """
     index: _PhraseIndex = {}
     for phrase in phrases:
         words = tuple(word for word in map(_strip_punctuation, split_words(phrase)) if word)
@@ -344,7 +358,10 @@ def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
 
 
 def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
-    """Return level 0 for the words of phrases; a name must begin with a capital letter."""
+    """Return a level for each word: 0 if the word is a part of a listed phrase, otherwise inf.
+
+    With `names`, the first word of a phrase must begin with a capital letter.
+    """
     levels = np.full(len(words), np.inf)
     # Separate punctuation between the words of a phrase does not count as a word.
     kept = [(place, _OUTER_PUNCTUATION.sub("", word)) for place, word in enumerate(words)]
@@ -362,18 +379,19 @@ def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = Fa
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spans(FrozenPolicy, word="redaction.Spans"):
-    """Policy that masks words found by a function, a spaCy pipeline or a presidio analyzer.
+    """Policy that masks the words that a function, a spaCy pipeline or a presidio analyzer finds.
 
-    A word is masked if it overlaps a span.
+    The function finds spans: pairs of start and end positions of characters in the text. A word is
+    masked if it shares a character with a span.
 
     Args:
         function: one of these:
 
             - a function `text -> [(start, end)]`. It returns character positions, with the end
-              excluded, and its spans do not overlap;
-            - a spaCy `Language`, whose entities are masked;
-            - a presidio `AnalyzerEngine`, whose results may overlap.
-        language: language of the texts, for `AnalyzerEngine`.
+              excluded. Its spans must not overlap;
+            - a spaCy `Language`. Its entities are masked;
+            - a presidio `AnalyzerEngine`. Its results may overlap.
+        language: code of the language of the texts, such as "en". Only `AnalyzerEngine` uses it.
 
     Raises:
         TypeError: if `function` is not one of these.
@@ -436,30 +454,33 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
-    """Policy that ranks words with a network, trained to make two sets of texts similar by masking.
+    """Policy that masks first the words to which a trained neural network gives the highest rank.
 
-    The network maps the vector of a word to a rank. It has four linear layers, with tanh after the
-    first three and a sigmoid after the last. `fit` masks the highest ranks of each text softly,
-    averages the remaining vectors, and minimises a divergence between the two sets. Training may
-    end in a poor minimum: on generated texts with a planted word, one seed of ten masked this word
-    last. A word without a vector is masked last. A small divergence of averages does not show that
-    an attack fails.
+    The network is trained so that two sets of texts become similar if these words are masked. It
+    maps the vector of a word to a rank. It has four linear layers, with tanh after the first three
+    layers and a sigmoid after the last layer. In training, `fit` masks the words with the highest
+    ranks softly, that is, it multiplies their vectors by weights near 0. `fit` averages the vectors
+    of each text, and minimises a divergence between the averages of the two sets. Training may end
+    in a poor minimum. On generated texts in which one word reveals the set, one of ten seeds masked
+    this word last. A word without a vector is masked last. A small divergence does not show that an
+    attack fails.
 
     Args:
-        vectors: vectors of words in lower case, as from `words_of`.
-        share: share of the words that is masked in training, in (0, 1).
+        vectors: words in lower case, with their vectors.
+        share: share of the words of each text that is masked in training, in (0, 1).
         hidden: number of units in each of the three hidden layers.
-        epochs: number of passes over the smaller set.
-        parameters: all weights of the network, set by `fit`.
-        fitted_on: fingerprints of the fitted texts, set by `fit`.
+        epochs: number of training passes over the smaller set of texts.
+        parameters: all weights of the network in one array, set by `fit`.
+        fitted_on: fingerprints (hashes) of the training texts, set by `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a number is out of range.
 
     Source:
-        Gusain and Leith (2025), Improving Privacy Benefits of Redaction. The divergence here is
-        between Gaussians with independent entries, added over the two directions.
+        Gusain and Leith (2025), Improving Privacy Benefits of Redaction. dpcore minimises the sum
+        of the KL divergences in the two directions, between Gaussian distributions with independent
+        entries.
 
     Example:
         >>> Learned(Embedding(["a", "b"], [[0.0], [1.0]])).is_fitted
@@ -489,17 +510,17 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
     @property
     def is_fitted(self) -> bool:
-        """True after `fit`."""
+        """True if the policy was fitted."""
         return bool(self.parameters.size)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Learned:
         """Return a copy of the policy that is fitted on two sets of texts.
 
         Args:
-            sensitive: texts that are not empty.
-            safe: texts of the other set.
-            rng: randomness of the initial weights and the batches: None, an int seed or a numpy
-                Generator.
+            sensitive: texts of the sensitive set. Each text has at least one word.
+            safe: texts of the safe set. Each text has at least one word.
+            rng: None, an int seed or a numpy Generator, for the initial weights and the order of
+                the texts.
 
         Returns:
             A new policy; the original policy is unchanged.
@@ -555,7 +576,10 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return scaled
 
     def _vectors_of(self, text: str, scaled: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the mean vector of the known parts of each word, and a mask of known words."""
+        """Return a vector for each word of a text, and True for each word with a known vector.
+
+        The vector of a word such as "well-known" is the mean over the vectors of its known parts.
+        """
         words = split_words(text)
         rows, is_known = np.zeros((len(words), self.vectors.dim)), np.zeros(len(words), bool)
         for place, word in enumerate(words):
@@ -576,7 +600,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return ranks
 
     def _soften(self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]) -> Any:
-        """Return the mean vector of each text after soft masking of its highest ranks."""
+        """Return the mean vector of each text, with soft masks on the words of high rank."""
         sizes = np.array([len(part) for part in texts])
         # The row of zeros fills the places after the last word of a text.
         padded = np.full((len(texts), sizes.max()), len(table) - 1)
@@ -598,7 +622,10 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
 
 def _symmetric_gaussian_divergence(first: Any, second: Any) -> Any:
-    """Return the sum of both KL divergences between Gaussians with independent entries."""
+    """Return the KL divergence of two sets of rows, added over the two directions.
+
+    Each set of rows is replaced by a Gaussian distribution with independent entries.
+    """
     (mean, variance), (other, other_variance) = (
         (rows.mean(dim=0), rows.var(dim=0, correction=0) + _ADDED_VARIANCE)
         for rows in (first, second)

@@ -33,15 +33,17 @@ _NOTES: Final = (
 class SpanScore(Record, word="SpanScore"):
     """Numbers of predicted and true spans of one entity type.
 
-    Precision, recall and F1, which are properties, are NaN if they would divide by 0.
+    A span is a part of a text, given by the positions of its characters. The properties
+    `precision`, `recall`, `overlap_precision` and `overlap_recall` are NaN if their denominator is
+    0.
 
     Args:
         type: entity type.
         predicted: number of predicted spans.
         gold: number of true spans.
         exact: number of spans that are predicted with the correct start, end and type.
-        overlapping: number of predicted spans that share a character with a true span of the type.
-        reached: number of true spans that share a character with a predicted span of the type.
+        overlapping: number of predicted spans that share a character with a true span of this type.
+        reached: number of true spans that share a character with a predicted span of this type.
     """
 
     type: str
@@ -53,27 +55,27 @@ class SpanScore(Record, word="SpanScore"):
 
     @property
     def precision(self) -> float:
-        """Share of the predicted spans that are exact."""
+        """Share of the predicted spans with the same start, end and type as a true span."""
         return self.exact / self.predicted if self.predicted else np.nan
 
     @property
     def recall(self) -> float:
-        """Share of the true spans that are predicted exactly."""
+        """Share of the true spans with the same start, end and type as a predicted span."""
         return self.exact / self.gold if self.gold else np.nan
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of the exact precision and recall."""
+        """Harmonic mean of `precision` and `recall`."""
         return 2.0 * self.exact / (self.predicted + self.gold)
 
     @property
     def overlap_precision(self) -> float:
-        """Share of the predicted spans that overlap a true span."""
+        """Share of the predicted spans that share a character with a true span of this type."""
         return self.overlapping / self.predicted if self.predicted else np.nan
 
     @property
     def overlap_recall(self) -> float:
-        """Share of the true spans that overlap a predicted span."""
+        """Share of the true spans that share a character with a predicted span of this type."""
         return self.reached / self.gold if self.gold else np.nan
 
 
@@ -82,11 +84,12 @@ class SpanScore(Record, word="SpanScore"):
 class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     """Precision and recall of spans by entity type; created by `score_spans`.
 
-    ``report["PERSON"]`` has the counts of one type, and ``report["any type"]`` has the counts
-    without types.
+    ``report["PERSON"]`` has the counts of the spans of type "PERSON". ``report["any type"]`` has
+    the counts of all spans, with their types ignored.
 
     Attributes:
-        scores: counts of each type in alphabetical order, then counts without types.
+        scores: a `SpanScore` for each type in alphabetical order. The last `SpanScore` ignores
+            types.
         texts: number of texts.
     """
 
@@ -96,7 +99,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     texts: int
 
     def __getitem__(self, type: str) -> SpanScore:
-        """Return the counts of one type."""
+        """Return the counts of the spans of one type."""
         names = [score.type for score in self.scores]
         return self.scores[names.index(errors.choice("type", type, names))]
 
@@ -114,7 +117,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
         return [("spans", self._title), *lines, *(("note", note) for note in _NOTES)]
 
     def __str__(self) -> str:
-        """Return the table and the notes."""
+        """Return a table with a row for each type, and notes on its columns."""
         table = align_rows(_list_scores(self.scores))
         return "\n".join([self._title, table, *(f"note: {note}" for note in _NOTES)])
 
@@ -134,7 +137,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
 
 
 def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
-    """Return the rows of the table, with the header first."""
+    """Return the header and the rows of the table as strings."""
     names = "precision", "recall", "f1", "overlap_precision", "overlap_recall"
     rows: list[tuple[str, ...]] = [
         ("type", "predicted", "gold", *(name.replace("_", " ") for name in names))
@@ -148,25 +151,30 @@ def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
 
 @suggest_arguments
 def score_spans(predicted: Any, gold: Any) -> SpanScores:
-    """Compare predicted spans with true spans: precision and recall by entity type.
+    """Compute precision and recall of predicted spans, for each entity type.
 
-    A predicted span is exact if a true span of its text has the same start, end and type. It
-    overlaps if a true span of its type shares a character with it. Spans of different types never
-    match, except in the last row, which ignores types.
+    A predicted span is exact if a true span of the same text has the same start, end and type. A
+    predicted span overlaps if it shares a character with a true span of the same text and type.
+    Spans of different types never match. Only the last row of the result ignores types.
 
     Args:
-        predicted: a list of spans ``(start, end, type)`` for each text. Start and end are character
-            positions, with the end excluded, and the type is a string. A spaCy `Doc` is accepted
-            for its entities, and a result of a presidio analyzer is accepted as a span.
+        predicted: a list with one entry for each text. An entry is a list of spans
+            ``(start, end, type)``. Start and end are positions of characters, with the end
+            excluded. The type is a string. An entry may also be a spaCy `Doc`, which stands for its
+            entities. A span may also be a result of a presidio analyzer.
         gold: true spans of the same texts, in the same order.
 
     Returns:
-        The counts by type.
+        The counts, precision and recall for each type.
 
     Raises:
         TypeError: if an argument is not a list of lists of spans.
-        ValueError: if the numbers of texts differ, the end of a span is not after its start, a span
-            is repeated in a text, or there are no spans.
+        ValueError: for one of these reasons:
+
+            - the two arguments differ in the number of texts;
+            - the end of a span is not after its start;
+            - a text has the same span twice;
+            - no text has a span.
 
     Source:
         Segura-Bedmar, Martinez and Herrero-Zazo (2013), SemEval task 9.1, for exact matches.
@@ -196,7 +204,7 @@ def _remove_types(spans: Sequence[Span]) -> list[Span]:
 
 
 def _count_spans(name: str, *sides: Sequence[Sequence[Span]]) -> SpanScore:
-    """Count the predicted and true spans of a type, and their matches."""
+    """Count the predicted spans, the true spans and their matches for one type."""
     predicted, gold, exact, overlapping, reached = 0, 0, 0, 0, 0
     for text_spans in zip(*sides, strict=True):
         first, second = ([span for span in spans if span[2] == name] for spans in text_spans)
@@ -212,7 +220,7 @@ def _overlaps_any(span: Span, others: Sequence[Span]) -> bool:
 
 
 def _read_spans(name: str, value: Any) -> list[list[Span]]:
-    """Check the spans, a list for each text, and return them as tuples."""
+    """Check an argument of `score_spans`, and return its spans as tuples."""
     requirement = "a list with a list of spans (start, end, type) for each text"
     if isinstance(value, (str, bytes, dict)) or not isinstance(value, Iterable):
         raise errors.mistyped(name, requirement, value)

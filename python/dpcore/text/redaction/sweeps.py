@@ -1,4 +1,7 @@
-"""The sweep: what redaction hides and costs for several policies and levels, and its reports."""
+"""The sweep: a comparison of redaction policies at several levels, and its report.
+
+The report shows how well attacks succeed on the redacted texts, and how useful these texts remain.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +40,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-"""Default shares of masked words in `sweep`."""
+"""Default levels of `sweep`, which are shares of masked words."""
 
 _PART_SHARES: Final = (0.4, 0.24, 0.06)
-"""Shares of each set to fit the policy, to fit attackers and to choose attackers. The other texts
-test them."""
+"""Shares of each set that fit the policy, fit attackers and choose attackers. The remaining texts
+test attackers."""
 
 _MIN_SET_TEXTS: Final = 40
-"""Smallest number of texts of a set. With fewer texts, there are no texts to choose attackers
-on."""
+"""Smallest number of texts of a set. With fewer texts, too few texts remain to choose attackers."""
 
 _SWEEP_HEADER: Final = (
     "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
@@ -71,35 +73,46 @@ _DOCUMENT_NOTE: Final = (
 class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one policy at one level.
 
-    `mean`, `sd` and `values` return these figures of all splits:
+    The texts are split several times into training and test texts. The methods `mean`, `sd` and
+    `values` use all splits. They accept the name of one of these measurements:
 
     - "masked": share of masked words;
-    - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): measures of the attack on
-      the set;
-    - "boosted_trees": accuracy of scikit-learn's boosted trees on vectors;
-    - "counts_only": accuracy of the better of two attackers that know only the numbers of masks and
-      words;
-    - "utility" and "utility_floor": macro-F1 on the labels of the safe set, and of the most
-      frequent label; NaN without labels;
-    - "divergence": shape (2, 2), KL and D_2 in nats, of sensitive from safe and of safe from
-      sensitive;
-    - "null": the same for permuted labels.
+    - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): success of the main
+      attack, which infers from a redacted text whether it is from the sensitive or the safe set;
+    - "boosted_trees": accuracy of scikit-learn's boosted trees, which infer the set from the
+      vectors of the texts;
+    - "counts_only": accuracy of an attacker that infers the set only from the numbers of masks and
+      words of a text; it is the better of two classifiers on validation texts;
+    - "utility": macro-F1 of a classifier that predicts the labels of safe texts; NaN without
+      labels;
+    - "utility_floor": macro-F1 of a constant prediction, the most frequent label; NaN without
+      labels;
+    - "divergence": estimated divergences in nats, shape (2, 2). The columns are KL and D_2 (Renyi
+      divergence of order 2). The first row is the divergence of the sensitive set from the safe
+      set, and the second row is the reverse direction;
+    - "null": the same divergences after a random permutation of the sets of the texts, several
+      times.
 
-    All other figures are from the first split.
+    The attributes `divergence`, `epsilon`, `attack`, `linkages`, `empty` and `documents` use only
+    the first split.
 
     Attributes:
         policy: name of the policy.
-        level: requested share of masked words, or None for a policy without levels.
-        splits: figures of each split.
-        divergence: divergence estimate with error bars, beliefs and certified lower bounds.
-        epsilon: three values of epsilon at the sweep's delta. They compare two corpora and are not
-            a guarantee for a record.
-        attack: the attack on the set, with intervals and floors.
-        linkages: linkage of the test documents to all originals by two methods: by the bag of kept
-            words, and for the style "mask" also by length and places.
-        empty: number of documents without remaining words, which the style "drop" can produce.
-        documents: test documents for which the attack infers the correct set, the surest first.
-            They are not written to files and not compared.
+        level: requested share of masked words, or None for a policy that masks the same words at
+            every level.
+        splits: measurements of each split.
+        divergence: estimated divergences between the two sets, with error bars, the reliability of
+            each estimate, and certified lower bounds.
+        epsilon: one certified lower bound and two estimates of epsilon, at the delta of the sweep.
+            They compare two sets of texts, and give no guarantee for a single text.
+        attack: report of the main attack, which infers the set of a text. It has confidence
+            intervals and the success of trivial guesses.
+        linkages: results of linking each redacted test text to its original. The style "mask" has
+            two results: first with the places of the words, then with the bag of words. The other
+            styles have only the result with the bag of words.
+        empty: number of redacted texts without any word. Only the style "drop" can give such texts.
+        documents: test documents whose set the attack infers correctly, with the surest inference
+            first. dpcore does not write them to files, and ignores them in comparisons.
     """
 
     policy: str
@@ -115,29 +128,34 @@ class SweepPoint(Record, word="SweepPoint"):
     )
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a figure of each split, shape (splits, ...); of "null": (permutations, 2, 2)."""
+        """Return a measurement of each split, with the splits on the first axis.
+
+        The name "null" returns divergences of shape (permutations, 2, 2), from all splits.
+        """
         errors.choice("name", name, FIGURES)
         figures = [getattr(split_figures, name) for split_figures in self.splits]
         return np.concatenate(figures) if name == "null" else np.array(figures)
 
     def mean(self, name: str) -> Any:
-        """Return the mean of a figure over the splits; for "null", over the permutations."""
+        """Return the mean of a measurement over the splits; for "null", over the permutations."""
         return self.values(name).mean(axis=0)
 
     def sd(self, name: str) -> Any:
-        """Return the standard deviation over splits, or permutations; NaN for a single value."""
+        """Return the standard deviation of a measurement over the splits; NaN for a single split.
+
+        For "null", it is the standard deviation over the permutations.
+        """
         values = self.values(name)
         return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
-        """Return the documents with the surest correct inference, and the words that expose them.
+        """Return test documents whose set the attack infers correctly, with their revealing words.
 
         Args:
             n: largest number of documents, at least 1.
 
         Returns:
-            Test documents of the first split for which the attack infers the correct set, the
-            surest first.
+            Test documents of the first split, with the surest correct inference first.
         """
         return self.documents[: errors.integer("n", n, 1)]
 
@@ -152,23 +170,23 @@ class SweepPoint(Record, word="SweepPoint"):
 class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
     """Measurements of redaction for several policies and levels; created by `sweep`.
 
-    ``sweep["ranked", 0.5]`` is the point of a policy at a level, and ``sweep["keywords"]`` is the
-    point of a policy without levels.
+    ``sweep["ranked", 0.5]`` has the measurements of a policy at a level. ``sweep["keywords"]`` has
+    the measurements of a policy that masks the same words at every level.
 
     Attributes:
-        points: measurements in the order of policies and levels.
+        points: a `SweepPoint` for each policy and level, in the order of policies and levels.
         sizes: numbers of texts of the sensitive set and the safe set, without repeated texts.
         repeated: number of texts that were left out because they repeat an earlier text.
-        rows: numbers of texts of each set in the divergence estimates.
+        rows: numbers of texts of the sensitive set and the safe set in the divergence estimates.
         tested: number of texts that test the attacks in each split.
-        public: number of public texts on which features are fitted. None if features are fitted on
-            the texts that fit the policies.
-        style: style of the masks.
-        delta: delta of `SweepPoint.epsilon`.
-        confidence: confidence of each interval and of each certificate separately.
-        seed: seed that repeats the sweep.
+        public: number of public texts on which the TF-IDF weights and vectors are fitted. None if
+            they are fitted on the texts that fit the policies.
+        style: style of the masks: "mask", "collapse" or "drop".
+        delta: delta at which epsilon is estimated in each `SweepPoint`.
+        confidence: confidence level of each interval and of each certified lower bound, separately.
+        seed: seed that repeats the sweep if it is passed as `rng`.
         partial: True if Ctrl-C stopped the sweep after some of its splits.
-        seconds: run time; ignored in comparisons.
+        seconds: run time in seconds; comparisons of two sweeps ignore it.
     """
 
     _INSTEAD: ClassVar[str] = "points, or sweep[policy, level]"
@@ -193,12 +211,15 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         return tuple(dict.fromkeys(point.policy for point in self.points))
 
     def of(self, policy: str) -> tuple[SweepPoint, ...]:
-        """Return the points of a policy, in the order of levels."""
+        """Return the measurements of a policy, in the order of its levels."""
         errors.choice("policy", policy, self.policies)
         return tuple(point for point in self.points if point.policy == policy)
 
     def __getitem__(self, key: str | tuple[str, float | None]) -> SweepPoint:
-        """Return the point of a policy at a level; omit the level for a policy without levels."""
+        """Return the measurements of a policy at a level.
+
+        For a policy that masks the same words at every level, pass only the name of the policy.
+        """
         policy, level = (key, None) if isinstance(key, str) else key
         points = self.of(policy)
         for point in points:
@@ -214,14 +235,14 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         return f'Redaction of {sets}, {splits} splits, style "{self.style}", seed {self.seed}'
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return one line with the policies, the number of points and the seed."""
         return f"<Sweep of {', '.join(self.policies)}: {len(self.points)} points, seed={self.seed}>"
 
     def _list_rows(self) -> list[tuple[str, ...]]:
         return [_SWEEP_HEADER, *map(_list_figures, self.points)]
 
     def _list_answers(self) -> list[Row]:
-        """Return the three questions, each with a sentence for every policy."""
+        """Return the three questions of the report, each with its answer for every policy."""
         questions = {
             "Which set is a text from?": _answer_set,
             "Which document was it?": _answer_document,
@@ -288,58 +309,74 @@ def sweep(
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Sweep:
-    """Measure what masking words hides and costs, for several policies and levels.
+    """Compare redaction policies at several levels: success of attacks, and remaining utility.
 
-    Each split has four parts without common texts: 40 % of each set fit the policies, 24 % fit the
-    attackers, 6 % choose attackers, and 30 % test them. TF-IDF weights and 50 directions are fitted
-    on redacted public texts. Without public texts, they are fitted on the texts that fit the
-    policies. Divergences are computed from the other three parts, and from the same rows at every
-    level, because the estimates grow with the number of rows.
+    There are two sets of texts: a sensitive set and a safe set. The main attack infers from a
+    redacted text whether it is from the sensitive or the safe set. The texts are split several
+    times. Each split has four parts without common texts:
+
+    - 40 % of each set fit the policies;
+    - 24 % of each set fit the attackers;
+    - 6 % of each set choose among the attackers;
+    - 30 % of each set test the chosen attacker.
+
+    TF-IDF weights are fitted on redacted texts, and a truncated SVD gives vectors with 50 entries.
+    These fits use the public texts, or without public texts the texts that fit the policies.
+    Divergences between the two sets are estimated from the other three parts. Every level uses the
+    same number of texts, because the estimates grow with the number of texts.
 
     Args:
         sensitive: texts of the sensitive set, at least 40 different texts.
         safe: texts of the safe set, at least 40 different texts. The two sets must not share texts.
-        policies: a policy, or a list of policies. Policies that need a fit are fitted in each
-            split.
-        levels: ascending shares of words to mask, in [0, 1].
-        public: texts outside the two sets, on which features are fitted, or None.
-        encode: encoder of redacted texts: a function list[str] -> array of shape (n, d), or an
-            object with such a method `encode`. None means `TfidfSVD`.
-        utility: a label for each safe text, to measure the utility of the redacted texts. Each
-            label must occur twice or more. None omits the utility.
-        delta: delta of `SweepPoint.epsilon`, in [0, 1).
-        splits: number of splits. The report shows the mean and the spread over the splits.
-        nulls: smallest number of permutations of the labels, over all splits.
-        style: style of the masks, as in `redact`.
-        attackers: additional attackers. The default attackers are logistic regressions on words, on
-            n-grams with masks and their places, and on vectors. An attacker on texts has two
-            methods. `fit(texts, truth)` gets the truth 1 for the sensitive set and 0 for the safe
-            set. `scores(texts)` returns a number for each text, higher for the sensitive set.
-            Attackers on vectors are as in `infer`, or "usual" for its usual attackers. A list may
-            combine these. Each attacker is copied before fitting.
-        confidence: confidence of each interval and of each certificate separately.
+        policies: a policy, or a list of policies. A policy that needs a fit and is not fitted is
+            fitted in each split.
+        levels: shares of words to mask, in ascending order, in [0, 1].
+        public: texts that are in neither set, for the fit of TF-IDF weights and vectors, or None.
+        encode: encoder of redacted texts: a function from a list of n texts to an array of shape
+            (n, d), or an object whose method `encode` is such a function. None means `TfidfSVD`.
+        utility: a label for each safe text. The utility is the macro-F1 of a classifier that
+            predicts these labels from redacted texts. Each label must occur twice or more. None
+            omits the utility.
+        delta: delta at which epsilon is estimated, in [0, 1).
+        splits: number of random splits. The report shows the mean and the standard deviation over
+            the splits.
+        nulls: smallest number of random permutations of the sets of the texts, over all splits. The
+            divergences after a permutation show the estimates for two sets without a difference.
+        style: style of the masks: "mask" (a token for each masked word), "collapse" (one token for
+            each run of masked words) or "drop" (no token).
+        attackers: an attacker, "usual", or a list of these, in addition to the default attackers.
+            The default attackers are logistic regressions on words, on n-grams with masks and their
+            places, and on vectors. An attacker on texts is an object with two methods.
+            `fit(texts, truth)` receives 1 for each sensitive text and 0 for each safe text.
+            `scores(texts)` returns a number for each text, which is higher for the sensitive set.
+            An attacker on vectors is a scikit-learn classifier or an `Attacker`. The string "usual"
+            means the default attackers of `infer`. Each attacker is copied before it is fitted.
+        confidence: confidence level of each interval and of each certified lower bound, separately.
         rng: None, an int seed or a numpy Generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
 
     Returns:
-        The sweep. If Ctrl-C stops it after the first split, it has the splits so far.
+        The measurements. If Ctrl-C stops the function after the first split, the result has the
+        complete splits.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is missing.
         TypeError: if an argument is of the wrong kind.
         ValueError: for one of these reasons:
 
-            - a set is too small, has empty texts, or shares texts with the other set;
-            - levels are out of range or not ascending;
-            - labels do not match the texts;
-            - a policy or an encoder fails.
+            - a set has fewer than 40 different texts, has an empty text, or shares a text with the
+              other set;
+            - a level is out of range, or the levels are not ascending;
+            - the number of labels differs from the number of safe texts, or a label occurs only
+              once;
+            - a policy or an encoder returns values that are not valid.
 
     Warns:
-        UserWarning: if a policy was fitted before on some of the texts.
+        UserWarning: if a policy was fitted on some of these texts before the call.
 
     Source:
-        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the question
-        from which set a text comes.
+        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the attack
+        that infers the set of a text.
 
     Example:
         >>> from importlib.util import find_spec
@@ -398,14 +435,14 @@ def _make_point(name: str, level: float | None, cells: Sequence[_SplitFigures]) 
 
 
 class _SplitFigures(NamedTuple):
-    """Figures of a split, and the fields of `SweepPoint` that come only from the first split."""
+    """Measurements of one split, and the fields of `SweepPoint` that use only the first split."""
 
     figures: Figures
     first: dict[str, Any] | None
 
 
 class _StudySplit:
-    """One split of a study, in which every policy is measured."""
+    """One split of the texts, in which every policy is measured at every level."""
 
     def __init__(
         self, study: Study, style: Style, delta: float, number: int, seed: int, nulls: int
@@ -431,7 +468,11 @@ class _StudySplit:
     def _measure_levels(
         self, policy: Any, shares: Sequence[float]
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
-        """Fit a policy if necessary; yield level, figures and share of the work for each level."""
+        """Fit a policy if necessary, and measure it at each level.
+
+        The function yields the level, the measurements, and the share of the work for the progress
+        bar.
+        """
         study, parts = self.study, self.parts
         if masking.policy_attribute(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
@@ -483,7 +524,7 @@ class _StudySplit:
 
 
 def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
-    """Draw four parts, each with its share of each set."""
+    """Draw the four parts of a split at random, with fixed shares of each set."""
     pieces = []
     for side in (1, 0):
         rows = rng.permutation(np.flatnonzero(truth == side))
@@ -494,7 +535,10 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
 def _read_study(
     sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
 ) -> tuple[Study, int]:
-    """Check the two sets, and keep only the first of equal texts."""
+    """Check the arguments of `sweep` that concern texts; return them and the number of repeats.
+
+    If texts are equal, only the first text is kept.
+    """
     sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
     kept = []
     for name, texts in zip(("sensitive", "safe"), sets, strict=True):
@@ -534,7 +578,7 @@ def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[A
 
 
 def _name_policies(policies: Any) -> dict[str, Policy]:
-    """Return the policies by name; equal names get a number."""
+    """Return a dictionary from names to policies; repeated names get a number."""
     listed = [policies] if callable(policies) else policies
     if isinstance(listed, (str, Mapping)) or not isinstance(listed, Sequence) or not listed:
         raise errors.mistyped("policies", "a policy, or a list of them", policies)
@@ -568,7 +612,10 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
 
 
 def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
-    """Return whether D_2 is believed (first split, larger direction), and its certified bound."""
+    """Return True if the estimate of D_2 is reliable, and the certified lower bound on D_2.
+
+    The two values are from the first split, for the direction with the larger estimate.
+    """
     divergence = point.divergence
     order = int(np.flatnonzero(divergence.alphas == measures.ORDERS[1])[0])
     place = int(divergence.value[:, order].argmax()), order
@@ -620,7 +667,7 @@ def _format_percent(value: float) -> str:
 
 
 def _draw_sweep(report: Sweep, ax: Any) -> Figure:
-    """Draw divergence, attack and linkage against the masked share, and the utility if measured."""
+    """Plot divergence, attack and linkage against the share of masked words, and the utility."""
     picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(report.points[0].mean("utility"))

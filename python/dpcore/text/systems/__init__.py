@@ -1,4 +1,7 @@
-"""Trained encoders of texts, as published and in repaired form, and baselines. They need torch."""
+"""Trained private encoders of texts from papers, as published and repaired, and baselines.
+
+All of them need torch.
+"""
 
 from __future__ import annotations
 

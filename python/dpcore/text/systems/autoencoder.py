@@ -1,7 +1,7 @@
-"""ADePT: an auto-encoder that rewrites texts by noise on their vectors, as published and repaired.
+"""ADePT: an auto-encoder that rewrites texts by adding noise to their vectors.
 
-The encoder and the decoder are LSTMs. They are trained by teacher forcing, with clipping but
-without noise.
+The module has the published mechanism and its repairs. The encoder and the decoder are LSTMs. They
+are trained by teacher forcing, with clipped vectors but without noise.
 """
 
 from __future__ import annotations
@@ -28,42 +28,46 @@ from .system import TextSystem
 from .training import Recipe, Trained, make_recipe, require_convergence, run_epochs
 
 RESERVED: Final = ("<pad>", "<start>", "<end>")
-"""Names of numbers that are not words; "<unk>" has the next number."""
+"""Names of the word numbers 0, 1 and 2, which are not words. Number 3 is "<unk>"."""
 PAD, START, END, UNKNOWN = range(4)
 _TEXTS_PER_BATCH: Final = 256
-"""Number of texts that are encoded or decoded together."""
+"""Number of texts in a batch for encoding or decoding."""
 
 _MAX_GRADIENT_NORM: Final = 1.0
 """Largest norm of the gradient of a step."""
 _DIVERGENCE_LIMIT: Final = 1e4
-"""Largest loss per word, and largest weight, of a training that has not diverged. Random guesses
-have a loss of ln V."""
+"""Limit for the loss per word and for the weights. Above this limit, dpcore raises an error,
+because the training diverges."""
 _LAST_RATE_SHARE: Final = 0.1
 """Learning rate of the last step divided by the rate of the first step."""
 Variant = Literal["published", "scaled", "l1", "gaussian"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-"""Laplace noise calibrated to the L2 distance, as published, and three repairs."""
+"""Variants: the published noise (Laplace noise calibrated to an L2 distance), and three repairs."""
 
 
 class WordNumbers:
-    """Converter from texts to rows of numbers, cut after `longest` words.
+    """Converter from texts to rows of word numbers.
 
     Args:
-        vocabulary: mapping from words to numbers, with `RESERVED` and a token for unknown words.
-        longest: largest number of words of a text that are read.
+        vocabulary: mapping from words to numbers. It has numbers for padding, for the start and the
+            end of a text, and for unknown words.
+        longest: number of words after which a text is cut.
     """
 
     def __init__(self, vocabulary: Vocabulary, longest: int) -> None:
         self.vocabulary, self.longest = vocabulary, longest
 
     def __call__(self, texts: Sequence[str]) -> tuple[Any, Any]:
-        """Return padded numbers, shape `(texts, longest of them)`, and the size of each text.
+        """Return the word numbers of texts, and the number of words of each text.
+
+        The word numbers have a row for each text. Short rows are padded to the longest row.
 
         Raises:
-            ValueError: if a text has no words, known or unknown.
+            ValueError: if a text has neither a known nor an unknown word.
 
         Warns:
-            UserWarning: if texts have no known word; it states their number.
+            UserWarning: if some texts have no known word. The warning states the number of these
+                texts.
         """
         texts_read = texts_of("texts", texts)
         rows = [ids[: self.longest] for ids in self.vocabulary.encode(texts_read, empty="keep")]
@@ -81,19 +85,19 @@ class WordNumbers:
         return torch.from_numpy(table), sizes
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return the number of texts that have more words than are read."""
+        """Return the number of texts that are cut because they have more than `longest` words."""
         rows = self.vocabulary.encode(list(texts), empty="keep") if len(texts) else []
         return sum(len(ids) > self.longest for ids in rows)
 
     def text(self, ids: Any) -> str:
-        """Return the words of numbers up to the end token, joined by blanks; unknown: "<unk>"."""
+        """Convert word numbers to a text, up to the end token. An unknown word becomes "<unk>"."""
         numbers = list(ids)
         stop = numbers.index(END) if END in numbers else len(numbers)
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
 
 
 def _make_lstm(width: int, hidden: int) -> Any:
-    """Create an LSTM that initially keeps its cell state, which speeds up learning of long texts.
+    """Create an LSTM with a forget-gate bias of 1, which speeds up the learning of long texts.
 
     Source:
         Jozefowicz, Zaremba and Sutskever (2015), section 2.2 (forget gates with bias 1).
@@ -106,12 +110,12 @@ def _make_lstm(width: int, hidden: int) -> Any:
 
 
 class Encoder(torch.nn.Module):
-    """Encoder from texts to the last state of an LSTM: ``(h, c)``, 2 hidden numbers.
+    """Encoder from texts to vectors: the last state ``(h, c)`` of an LSTM.
 
     Args:
-        words: converter from texts to numbers.
+        words: converter from texts to word numbers.
         embedding: number of entries of a word vector.
-        hidden: number of entries of a state.
+        hidden: number of entries of h, and of c. The vector of a text has ``2 hidden`` entries.
     """
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int) -> None:
@@ -121,7 +125,7 @@ class Encoder(torch.nn.Module):
         self.lstm = _make_lstm(embedding, hidden)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return the number of texts that have more words than are read."""
+        """Return the number of texts that are cut because they have more than `longest` words."""
         return self.words.truncated(texts)
 
     def forward(self, texts: Sequence[str]) -> Any:
@@ -131,7 +135,12 @@ class Encoder(torch.nn.Module):
         return torch.cat([self.states(*part) for part in parts])
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the vectors of padded rows; entries after the end of a text are not read."""
+        """Compute the vectors of texts from padded rows of word numbers.
+
+        Args:
+            ids: word numbers, with a row for each text.
+            sizes: number of words of each text. Entries after the last word are ignored.
+        """
         device = self.embedding.weight.device
         packed = torch.nn.utils.rnn.pack_padded_sequence(
             self.embedding(ids.to(device)), sizes, batch_first=True, enforce_sorted=False
@@ -141,13 +150,13 @@ class Encoder(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """Decoder from vectors to texts: an LSTM that gets the vector at every step.
+    """Decoder from vectors to texts: an LSTM that receives the vector of the text at every step.
 
     Args:
-        words: converter from texts to numbers.
+        words: converter from texts to word numbers.
         embedding: number of entries of a word vector.
-        hidden: number of entries of a state.
-        width: number of entries of the vectors of texts.
+        hidden: number of entries of the hidden state of the LSTM.
+        width: number of entries of the vector of a text.
     """
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int, width: int) -> None:
@@ -159,27 +168,28 @@ class Decoder(torch.nn.Module):
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
-        """Compute the scores of the next word at every place of known texts (teacher forcing).
+        """Compute the scores (logits) of the word at every place of given texts (teacher forcing).
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
-            ids: word numbers before each place, shape `(n, places)`.
+            ids: number of the word before each place, shape `(n, places)`.
 
         Returns:
-            Scores, shape `(n, places, words)`.
+            Scores of all words of the vocabulary at each place, shape `(n, places, words)`.
         """
         context = vectors.unsqueeze(1).expand(-1, ids.shape[1], -1)
         states, _ = self.lstm(torch.cat([self.embedding(ids), context], dim=2))
         return self.scores(states)
 
     def texts(self, vectors: Any) -> list[str]:
-        """Decode vectors greedily: take the likeliest word at every step, until the end token.
+        """Decode vectors to texts with the likeliest word at every step, up to the end token.
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
 
         Returns:
-            n texts of at most the longest length. A text is empty if its first token is the end.
+            n texts with at most `longest` words. A text is empty if its first token is the end
+            token.
         """
         with torch.no_grad():
             return [text for part in vectors.split(_TEXTS_PER_BATCH) for text in self._greedy(part)]
@@ -209,21 +219,22 @@ def train_autoencoder(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train the encoder and the decoder together, in place, on texts as numbers.
+    """Train the encoder and the decoder together; their weights change in place.
 
     Args:
         encoder: encoder from texts to vectors.
         decoder: decoder from vectors to texts.
-        transform: function that bounds the vectors.
-        rows: numbers and sizes of the training texts, from `WordNumbers`.
-        recipe: epochs, batch size and rates.
-        rng: generator for the order of the texts and the dropout.
+        transform: function that clips the vectors to a bounded set.
+        rows: word numbers and numbers of words of the training texts, as `WordNumbers` returns
+            them.
+        recipe: number of epochs, batch size, learning rate and dropout.
+        rng: generator for the order of the texts and for the dropout.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The mean loss per word in each epoch, and True if Ctrl-C stopped the training early. The
-        weights are from the last complete epoch.
+        The mean cross entropy per word in each epoch, and True if Ctrl-C stopped the training
+        early. After Ctrl-C, the weights are those after the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -262,7 +273,7 @@ def train_autoencoder(
 
 
 def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: float) -> Any:
-    """Compute the mean cross entropy of words and end tokens of texts, by teacher forcing.
+    """Compute the mean cross entropy of the words and end tokens of texts, by teacher forcing.
 
     Args:
         decoder: decoder from vectors to texts.
@@ -281,40 +292,48 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
 
 
 class ADePTModel(TextSystem):
-    """Auto-encoder that rewrites texts by noise on their vectors; the published claim is false.
+    """Auto-encoder that rewrites texts with noise on their vectors; the published claim is false.
 
-    ``z = (h, c)`` is the last state of an LSTM, clipped to norm C. Laplace noise is added to z. A
-    second LSTM decodes the result greedily and gets it at every step. The paper clips in L2 and
-    takes the scale ``2C/epsilon``, but Laplace noise is calibrated to L1 distances. Therefore any
-    two texts have ``epsilon sqrt(n)`` with n = 2 hidden. As published, the model is trained with
-    clipping and without noise.
+    The encoder is an LSTM. The vector of a text is the last state ``z = (h, c)`` of this LSTM,
+    clipped to norm C. The model adds Laplace noise to z. A second LSTM receives the noisy vector at
+    every step, and decodes it to a text with the likeliest word at every step. The paper clips z in
+    the L2 norm and uses noise of scale ``2C/epsilon``. However, Laplace noise must be calibrated to
+    the L1 distance. Therefore the true epsilon for any two texts is ``epsilon sqrt(n)``, with n = 2
+    hidden. As in the paper, the model is trained with clipped vectors and without noise.
 
-    An epsilon covers one rewrite of one text by the fitted weights, against any other text. For k
-    rewrites, epsilon is multiplied by k. The texts on which the weights were fitted are not
-    covered.
+    The claimed epsilon is for one rewrite of one text, compared with any other text, by a fitted
+    model. For k rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on
+    which the model was fitted.
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
-        variant: "published"; "scaled" (clip in L2, scale ``2C sqrt(n)/epsilon``); "l1" (clip in L1,
-            also in training, scale ``2C/epsilon``); "gaussian" (clip in L2, analytic Gaussian).
+        variant: norm of the clip and noise:
+
+            - "published": clip in L2, Laplace noise of scale ``2C/epsilon`` (the claim is false);
+            - "scaled": clip in L2, Laplace noise of scale ``2C sqrt(n)/epsilon``;
+            - "l1": clip in L1, also in training, and Laplace noise of scale ``2C/epsilon``;
+            - "gaussian": clip in L2, noise of the analytic Gaussian mechanism.
         delta: delta of the claim, in (0, 1) for "gaussian"; 0 for the other variants.
-        hidden: number of entries of a state; vectors have n = 2 hidden entries.
+        hidden: number of entries of h, and of c. The vector of a text has n = 2 hidden entries.
         embedding: number of entries of a word vector.
-        clip: norm C at which vectors are clipped.
-        longest: largest number of words of a text that are read and written. Longer texts are cut
-            and counted.
-        min_count: a word is known only if it occurs at least so often in the training texts.
+        clip: largest norm C of the vector of a text.
+        longest: largest number of words of a text. Longer texts are cut, and the number of cut
+            training texts is recorded. Rewritten texts are not longer.
+        min_count: smallest number of occurrences of a known word in the training texts. Rarer words
+            are replaced by "<unk>".
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        private: fitted encoder with clip and noise, or None before `fit`.
+        private: fitted encoder with clipping and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range, or "gaussian" has no delta.
+        ValueError: if a value is out of range, or delta is 0 for "gaussian" or above 0 for another
+            variant.
 
     Source:
-        Krishna, Gupta and Dupuy (2021); Habernal (2021), theorem 1, for the fault.
+        Krishna, Gupta and Dupuy (2021); Habernal (2021), theorem 1, for the error in the published
+        claim.
 
     Example:
         >>> from dpcore.text import generated
@@ -373,30 +392,33 @@ class ADePTModel(TextSystem):
     ) -> Self:
         """Train the encoder and the decoder to reproduce texts, with clipping and without noise.
 
-        With the same seed, variants that clip in the same norm have the same weights.
+        With the same seed, the variants "published", "scaled" and "gaussian" get the same weights,
+        because all of them clip in the L2 norm.
 
         Args:
-            corpus: a `Corpus` or a list of strings. Only the training part of a `Corpus` is read,
-                or all texts if it has no split. No epsilon covers these texts.
+            corpus: a `Corpus` or a list of strings. The model is trained on the training part of a
+                `Corpus`, or on all texts if it has no split. No epsilon holds for these texts.
             epochs: number of passes over the texts.
-            batch: number of texts per step.
-            lr: learning rate of Adam in the first step. It decreases linearly to a tenth. Gradients
-                are clipped to norm 1.
+            batch: number of texts per training step.
+            lr: learning rate of Adam in the first step. It decreases linearly to a tenth of this
+                value. Gradients are clipped to norm 1.
             dropout: share of the decoder's input words that are replaced by "<unk>".
-            pair: True finds the worst pair of training texts after the training, which `print`
-                shows.
-            rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
+            pair: True searches, after the training, for the two training texts with the largest
+                privacy loss. `print(model)` shows this pair.
+            rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
+                the texts and the dropout. None draws a new seed, and the model records this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.
             progress: True shows a progress bar, False shows no bar. None shows a bar for long work
                 on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C it is the model of the last complete epoch, with
-            `trained.partial` set.
+            The model itself. After Ctrl-C, it has the weights after the last complete epoch, and
+            `trained.partial` is True.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, no words remain, or the loss diverges.
+            ValueError: if a value is out of range, no word occurs at least `min_count` times, or
+                the loss diverges.
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)
@@ -426,26 +448,26 @@ class ADePTModel(TextSystem):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The known words."""
+        """The known words, as plain data for `save_pretrained`."""
         return {"words": list(self.encoder.words.vocabulary.words)}
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """The encoder and the decoder."""
+        """The modules whose weights are saved: the encoder and the decoder."""
         return {"encoder": self.encoder, "decoder": self.decoder}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the encoder and the decoder."""
+        """Create the encoder and the decoder for saved words. Their weights are loaded later."""
         self.assemble(Vocabulary(state["words"], "token", RESERVED))
 
     def assemble(self, vocabulary: Vocabulary) -> None:
-        """Create the encoder and the decoder for a vocabulary, with fresh weights."""
+        """Create the encoder and the decoder for a vocabulary, with random initial weights."""
         words = WordNumbers(vocabulary, self.longest)
         self.encoder = Encoder(words, self.embedding, self.hidden)
         self.decoder = Decoder(words, self.embedding, self.hidden, self.encoder.width)
 
     def protect(self) -> None:
-        """Add the clip and the noise after the fitted encoder."""
+        """Set `private`: the fitted encoder, followed by clipping and noise."""
         self.encoder.eval()
         self.decoder.eval()
         noise: Any = "gaussian" if self.variant == "gaussian" else "laplace"
@@ -461,15 +483,16 @@ class ADePTModel(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePTModel:
-        """Return a model with the same weights and other noise, without training or copies.
+        """Return a second model that shares the fitted weights of this model, but has other noise.
 
         Args:
-            epsilon: claimed epsilon, in (0, 1e300].
-            variant: a variant that clips in the same norm. None takes the variant of the model.
+            epsilon: claimed epsilon of the second model, in (0, 1e300].
+            variant: variant of the second model. It must clip in the same norm as this model. None
+                means the variant of this model.
             delta: delta of the claim, in (0, 1) for "gaussian"; 0 for the other variants.
 
         Returns:
-            Another model that shares the weights.
+            The second model. It needs no training, and no weights are copied.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -497,18 +520,20 @@ class ADePTModel(TextSystem):
         return changed_model
 
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
-        """Decode vectors to texts; take the likeliest word at every step.
+        """Decode vectors to texts, with the likeliest word at every step.
 
         Args:
-            vectors: array of shape `(n, 2 hidden)`, with noise (`encode`) or without (`clean`).
+            vectors: vectors of texts, shape `(n, 2 hidden)`, with noise (the result of `encode`) or
+                without noise (the result of `clean`).
 
         Returns:
-            n texts, with words joined by blanks; some may be empty.
+            n texts, with their words joined by blanks. A text may be empty.
 
         Raises:
             TypeError: if the vectors are not numbers.
-            ValueError: if the model is not fitted, or the vectors have a wrong shape or are not
-                finite (for an epsilon below 1e-35, the noise exceeds the range of float32).
+            ValueError: if the model is not fitted, the shape of the vectors is wrong, or an entry
+                is not finite. An epsilon below 1e-35 gives such entries, because the noise exceeds
+                the range of float32.
         """
         self.require_private("decodes")
         weight, tensor = self.decoder.scores.weight, cast(Any, vectors)
@@ -522,18 +547,20 @@ class ADePTModel(TextSystem):
         return self.decoder.texts(rows) if len(rows) else []
 
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
-        """Rewrite texts, with fresh noise in every call.
+        """Rewrite texts, with new noise in every call.
 
-        An epsilon covers one rewrite of one text, against any other text. For k rewrites of a text,
-        epsilon is multiplied by k. The texts on which the model was fitted are not covered.
+        The claimed epsilon is for one rewrite of one text, compared with any other text. For k
+        rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on which the
+        model was fitted.
 
         Args:
             texts: strings that are not empty.
-            rng: None takes entropy of the operating system. An int or a Generator repeats the
-                noise. Anyone who knows this int or Generator can compute the noise.
+            rng: None uses random numbers of the operating system. An int or a Generator repeats the
+                noise. Anyone who knows this int or Generator can compute the noise. Therefore use
+                None for a release.
 
         Returns:
-            A rewrite of each text, with words joined by blanks; some may be empty.
+            The rewritten texts, in the same order. A rewritten text may be empty.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -543,6 +570,6 @@ class ADePTModel(TextSystem):
 
     @property
     def rewriter(self) -> Rewriter:
-        """Mechanism from text to text for an audit; the attacker observes the rewritten text."""
+        """Mechanism for an audit: from a text to its rewritten text, which is the output."""
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)

@@ -1,6 +1,6 @@
-"""DPNR: private representations of texts by min-max normalisation and noise, as published.
+"""DPNR: private vectors of texts by min-max normalisation and noise, as published.
 
-`TextClassifier` is the base class of trained encoders with an extractor, a transform and a linear
+`TextClassifier` is the base class of models with a text encoder (the extractor) and a linear
 classifier.
 """
 
@@ -40,33 +40,37 @@ from .system import Labelling, Saved, TextSystem
 from .training import Bag, Prepared, Recipe, Trained, WordDropout, labels_of, training_part
 
 _EXTRACTOR_FOLDER: Final = "extractor"
-"""Folder of an extractor inside the folder of the model."""
+"""Name of the folder of the extractor inside the folder of a saved model."""
 _ZERO_WORD = "<zero>"
-"""Name of number 0 if masked words are replaced by it."""
+"""Name of word number 0, if this number replaces masked words."""
 
 Noise = Literal["iid", "shared"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""Independent noise for every entry, as in the paper, or one draw for a whole row, as in its
-code."""
+"""Independent noise for every entry, as in the paper, or the same noise for all entries of a row,
+as in the released code of the paper."""
 Scale = Literal["published", "sound"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
-"""Noise of scale 1/epsilon, as published, or of scale L1 diameter of the rows / epsilon."""
+"""Scale of the noise: 1/epsilon, as published, or the L1 diameter of the rows over epsilon."""
 
 
 class TextClassifier(Labelling, Saved):
-    """Base class of models with a text extractor and a linear classifier, trained together.
+    """Base class of models with a text encoder (the extractor) and a linear classifier.
 
-    The extractor is a trained `Bag` of words and word pairs, or any encoder with fixed weights. (A
-    `TfidfSVD` that is not fitted is fitted first.)
+    By default, the extractor is a `Bag`: the mean over trained vectors of the words and word pairs
+    of a text. The extractor and the classifier are trained together. Alternatively, the extractor
+    is any encoder with fixed weights. If a `TfidfSVD` is not fitted, it is fitted on the training
+    texts first.
 
     Args:
-        dim: number of entries of a vector of the bag. None means 32; with an `extractor` it must be
-            None.
-        extractor: encoder of texts in place of the bag; see `dpcore.torch.PrivateEncoder`.
-        dropout: word dropout of the bag.
-        unknown: treatment of unknown words and word pairs: "drop" leaves them out, and "token" maps
-            them to an untrained row, as in the study.
-        min_count: smallest number of occurrences of a known word or pair in the training texts.
+        dim: number of entries of a vector from the bag. None means 32. With an `extractor`, it must
+            be None.
+        extractor: encoder of texts that replaces the bag, such as a `TfidfSVD` or a
+            SentenceTransformer.
+        dropout: random masking of words in the bag, or None.
+        unknown: "drop" ignores unknown words and word pairs. "token" gives all of them one vector,
+            which is not trained, as in Zouhri and Abecidan (2021).
+        min_count: smallest number of occurrences of a known word or word pair in the training
+            texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.
@@ -106,15 +110,15 @@ class TextClassifier(Labelling, Saved):
         self.head: Any = None
 
     def _transform(self, rows: Any) -> Any:
-        """Transform the extractor's rows to the classifier's inputs, before noise is added."""
+        """Transform the rows of the extractor (for example, clip them), before noise is added."""
         return rows
 
     def _noise(self, epsilon: float) -> Any:
-        """Create the noise layer for an epsilon, for training."""
+        """Create the layer that adds the training noise of an epsilon."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
     def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
-        """Create the adversary of the extractor, with its own generator, or return None."""
+        """Create an adversary that is trained against the extractor, or return None."""
         return None
 
     def _train(
@@ -162,23 +166,25 @@ class TextClassifier(Labelling, Saved):
         return texts
 
     def prepare(self, corpus: Any) -> Prepared:
-        """Convert the training texts to words and word pairs once, for repeated calls of `fit`.
+        """Convert the training texts to words and word pairs once, for several calls of `fit`.
 
-        Pass the result to `fit` in place of the corpus. If several models are fitted to the same
-        corpus with different seeds or schedules, the models are the same as from the corpus, and
-        the conversion is done only once.
+        Pass the result to `fit` in place of the corpus. This saves time if several models are
+        fitted to the same corpus, for example with different seeds. The fitted models are the same
+        as without `prepare`.
 
         Args:
-            corpus: a `Corpus` with labels. Only its training part is read, or all texts if it has
+            corpus: a `Corpus` with labels. Its training part is converted, or all texts if it has
                 no split.
 
         Returns:
-            Input of `fit` for models with the same `unknown`, `min_count` and reserved number.
+            The converted texts. `fit` accepts them if the model has the same `unknown` and
+            `min_count` as this model. The `dropout` of the two models must also agree:
+            `WordDropout` with `mask="zero_id"` in both or in neither.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if the corpus has no labels or no training part, it was prepared by another
-                kind of model, or this model has a given extractor.
+            ValueError: if the corpus has no labels or no training part, a model with other settings
+                prepared it, or this model has an `extractor`.
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
@@ -200,7 +206,7 @@ class TextClassifier(Labelling, Saved):
         return Bag(vocabulary, self.dim, self.dropout)
 
     def _extractor(self, part: Corpus) -> Any:
-        """Return the given encoder; fit it first if it is not fitted."""
+        """Return the user's encoder; fit a `TfidfSVD` first if it is not fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
         extractor = encoder_of(self.given)
@@ -209,7 +215,7 @@ class TextClassifier(Labelling, Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Kind and width of the extractor, the words of a bag, and the labels."""
+        """Data to save: kind and output width of the extractor, words of a bag, and labels."""
         words = list[str]()
         if isinstance(self.extractor, Bag):
             vocabulary = self.extractor.vocabulary
@@ -225,12 +231,12 @@ class TextClassifier(Labelling, Saved):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """The classifier, and the word vectors of a bag."""
+        """The modules whose weights are saved: the classifier, and the word vectors of a bag."""
         bag = {"bag": self.extractor.embedding} if isinstance(self.extractor, Bag) else {}
         return {"head": self.head, **bag}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the classifier and the extractor."""
+        """Create the classifier and the extractor for saved data. Weights are loaded later."""
         self.labels = np.array(state["labels"])
         self.head = torch.nn.Linear(state["width"], len(self.labels))
         if self.given is None:
@@ -240,7 +246,7 @@ class TextClassifier(Labelling, Saved):
             self.extractor = encoder_of(self.given)
 
     def write_parts(self, place: Path) -> None:
-        """Write the given extractor to a folder."""
+        """Write the user's extractor to a folder inside `place`."""
         if isinstance(self.given, TfidfSVD):
             self.given.save_pretrained(place / _EXTRACTOR_FOLDER)
         elif self.given is not None:
@@ -256,12 +262,18 @@ class TextClassifier(Labelling, Saved):
         Args:
             folder: a local folder.
             device: device of the model. None means the CPU.
-            extractor: the function or module, if the model had an extractor from the user.
+            extractor: function or module of the user that was the extractor of the saved model.
+                Pass it only if the saved model had such an extractor, because dpcore does not save
+                its code.
 
         Raises:
             OSError: if the folder or a file is missing.
-            ValueError: if the folder holds a model of another class, a key is unknown or missing, a
-                file could contain a pickle, or a required extractor was not passed.
+            ValueError: for one of these reasons:
+
+                - the folder holds a model of another class;
+                - a key of config.json is unknown or missing;
+                - a file could contain a pickle;
+                - a required extractor was not passed.
         """
         return cls._load(folder, device, extractor=extractor)
 
@@ -269,7 +281,7 @@ class TextClassifier(Labelling, Saved):
     def from_arguments(
         cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
-        """Create a model that is not fitted, with the extractor as passed or from the folder."""
+        """Create an unfitted model with the extractor of the user or from the folder."""
         extractor = passed["extractor"]
         kind = choice("extractor in config.json", config["extractor"], ("bag", "tfidf", "encoder"))
         if kind == "tfidf" and extractor is None:
@@ -294,20 +306,20 @@ class TextClassifier(Labelling, Saved):
         return (_ZERO_WORD,) if zeroed and self.unknown == "drop" else ()
 
     def _vectors(self, texts: Sequence[str]) -> Any:
-        """Compute the extractor's rows of checked texts, without gradients."""
+        """Compute the rows of the extractor for texts that were checked, without gradients."""
         with torch.no_grad():
             return self.extractor(texts)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Compute the vectors of texts as they would be released."""
+        """Compute the vectors of texts that the model releases."""
         raise NotImplementedError
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Predict the labels of texts from their vectors, as returned by `encode`.
+        """Predict the labels of texts from the vectors that `encode` returns.
 
         Args:
             texts: strings that are not empty.
-            rng: seed or generator of the noise, as in `encode`.
+            rng: None, or an int or a Generator that repeats the noise, as in `encode`.
 
         Returns:
             A label for each text, shape `(len(texts),)`.
@@ -325,7 +337,7 @@ class TextClassifier(Labelling, Saved):
         return self.predicted(self.encode(texts_read, **noise))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Predict labels with the classifier from vectors of `encode`, shape `(n, d)`."""
+        """Predict the labels of texts from vectors of shape `(n, d)`, the result of `encode`."""
         self.require_fitted("predicts")
         weight, rows = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if rows.ndim != 2 or rows.shape[1] != weight.shape[1]:
@@ -335,7 +347,7 @@ class TextClassifier(Labelling, Saved):
         return self.label_rows(self.head, rows)
 
     def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
+        """Move the model to a torch device, such as "cuda"."""
         self.require_fitted("is moved")
         place = device_of(device)
         self.extractor.to(place)
@@ -346,40 +358,44 @@ class TextClassifier(Labelling, Saved):
 class DPNR(TextSystem, TextClassifier):
     """Differentially private neural representation, as published; its claim is false.
 
-    ``encode(text) = m(f(text)) + r``. Here f is the extractor, m shifts and scales each row to
-    smallest entry 0 and largest entry 1, and r is Laplace noise of scale b. A linear classifier is
-    trained on the result. The paper takes b = 1/epsilon, where 1 is the largest change of one
-    entry. However, all d entries may change, so any two texts have epsilon d. With
-    ``scale="sound"``, b = d/epsilon, and the claim holds. A `Clip` in place of min-max is another
-    repair.
+    ``encode(text) = m(f(text)) + r``. The extractor f maps a text to a vector with d entries. The
+    transform m shifts and scales each vector so that its smallest entry is 0 and its largest entry
+    is 1. The noise r has Laplace distribution of scale b. A linear classifier is trained on the
+    result. The paper uses b = 1/epsilon, because one entry changes by at most 1. However, all d
+    entries may change. Therefore the true epsilon for any two texts is ``epsilon d``. There are two
+    repairs. With ``scale="sound"``, b is d/epsilon, and the claim holds. With a `Clip` in place of
+    min-max, the claim also holds.
 
-    An epsilon covers one encoding of one text by the fitted weights, against any other text. For k
-    encodings, epsilon is multiplied by k. The texts on which the weights were fitted are not
-    covered.
+    The claimed epsilon is for one encoding of one text, compared with any other text, by a fitted
+    model. For k encodings of a text, epsilon is multiplied by k. No epsilon holds for the texts on
+    which the model was fitted.
 
     Args:
-        dim: number d of entries of a vector, at least 2. None means 32; with an `extractor` it must
-            be None.
+        dim: number d of entries of a vector, at least 2. None means 32. With an `extractor`, it
+            must be None.
         epsilon: claimed epsilon, in (0, 1e300].
-        extractor: encoder of texts in place of the trained mean over words and word pairs, for
-            example `TfidfSVD(768)` or a SentenceTransformer. Its weights are not trained.
-        transform: None for min-max; or `Clip` (of `dpcore.torch` or `dpcore.sensitivity`), or
-            another transform of `PrivateEncoder`. With another transform, the scale is sound.
-        noise: "iid" for independent noise on every entry, as in the paper; "shared" for one draw
-            per row, as in the released code. With "shared", subtracting the smallest entry restores
-            the clean row.
-        scale: "published" or "sound". None means "published" with min-max, and "sound" otherwise.
-        dropout: `WordDropout`, which masks words in `encode`, and in training if noise is added.
-            With dropout there is no exact loss, and any two texts still have the epsilon above.
-        unknown: "drop" leaves unknown words out of the mean; "token" maps them to an untrained row,
-            as in the study.
+        extractor: encoder of texts, such as `TfidfSVD(768)` or a SentenceTransformer. Its weights
+            are not trained. None means the mean over trained vectors of words and word pairs.
+        transform: None for min-max, a `Clip` (of `dpcore.torch` or `dpcore.sensitivity`), or
+            another transform that `PrivateEncoder` accepts. With a transform other than min-max,
+            `scale` must be "sound" or None.
+        noise: "iid" adds independent noise to every entry, as in the paper. "shared" adds the same
+            noise to all entries of a row, as in the released code. With "shared", subtracting the
+            smallest entry from a noisy row restores the clean row.
+        scale: "published" or "sound". None means "published" with min-max, and "sound" with another
+            transform.
+        dropout: `WordDropout`, which masks random words in `encode`, and in training if a schedule
+            adds noise. With dropout, the exact privacy loss of two texts is not computed. The true
+            epsilon for any two texts does not decrease.
+        unknown: "drop" ignores unknown words. "token" gives all of them one vector, which is not
+            trained, as in Zouhri and Abecidan (2021).
         min_count: smallest number of occurrences of a known word or word pair in the training
             texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.
         labels: the labels that the model distinguishes.
-        private: fitted extractor with transform and noise, or None before `fit`.
+        private: fitted extractor, followed by transform and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -440,37 +456,43 @@ class DPNR(TextSystem, TextClassifier):
         device: Any = None,
         progress: bool | None = None,
     ) -> DPNR:
-        """Train extractor and classifier by stochastic gradient descent on the cross entropy.
+        """Train the extractor and the classifier by stochastic gradient descent on cross entropy.
 
         Args:
-            corpus: a `Corpus` with labels, or the result of `prepare`. Only the training part of a
-                `Corpus` is read, or all texts if it has no split.
-            schedule: the training noise. None means no noise and no masked words ("not robust").
-                `schedules.Constant(epsilon)` means the noise of one epsilon ("robust"). Other
-                schedules change the noise over the epochs ("adaptive"). Any function
-                `(epoch, epochs, rng) -> epsilon` is allowed, with epochs counted from 1. The scale
-                of the noise follows from the epsilon as in `encode`.
-            epochs: number of passes over the texts. None chooses a number from 5 to 35 that gives
-                about the study's 2,226 steps.
-            batch: number of texts per step.
+            corpus: a `Corpus` with labels, or the result of `prepare`. The model is trained on the
+                training part of a `Corpus`, or on all texts if it has no split.
+            schedule: function `(epoch, epochs, rng) -> epsilon` for the training noise, with epochs
+                counted from 1. The scale of the training noise follows from this epsilon by the
+                same formula as in `encode`. None means training without noise and without masked
+                words (named "not robust" in the paper). `schedules.Constant(epsilon)` means the
+                same noise in all epochs ("robust" in the paper). Other schedules change the noise
+                over the epochs ("adaptive").
+            epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
+                number of training steps is about 2,226, as in Zouhri and Abecidan (2021).
+            batch: number of texts per training step.
             lr: learning rate of the first epoch.
-            decay: factor of the learning rate after every epoch.
-            pair: True finds the worst pair of training texts after the training, which `print`
-                shows.
-            rng: randomness of the initial weights, the order, the noise and the masks: None (fresh
-                entropy, which is recorded), an int in [0, 2**63) or a Generator.
+            decay: factor by which the learning rate is multiplied after every epoch.
+            pair: True searches, after the training, for the two training texts with the largest
+                privacy loss. `print(model)` shows this pair.
+            rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
+                the texts, the noise and the masks. None draws a new seed, and the model records
+                this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.
             progress: True shows a progress bar, False shows no bar. None shows a bar for long work
                 on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C it is the model of the last complete epoch, with
-            `trained.partial` set.
+            The model itself. After Ctrl-C, it has the weights after the last complete epoch, and
+            `trained.partial` is True.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the corpus has no labels or no training part, a value is out of range,
-                the schedule returns a value that is not an epsilon, or the loss diverges.
+            ValueError: for one of these reasons:
+
+                - the corpus has no labels or no training part;
+                - an argument is out of range;
+                - the schedule returns a value that is not a finite number above 0;
+                - the loss diverges.
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
 
         Source:
@@ -484,7 +506,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments as plain data, without an extractor."""
+        """Constructor arguments as plain data, except the extractor."""
         arguments_of_model = super().arguments | {
             "transform": describe_layer("transform", self.transform, TRANSFORMS),
             "dropout": None if self.dropout is None else asdict(self.dropout),
@@ -493,7 +515,7 @@ class DPNR(TextSystem, TextClassifier):
         return arguments_of_model
 
     def protect(self) -> None:
-        """Add the transform and the noise after the fitted extractor."""
+        """Set `private`: the fitted extractor, followed by transform and noise."""
         layer = self._layer(self.epsilon, self.head.in_features)
         # While the width is determined, masks would draw from the user's generator, so they are
         # turned off.
@@ -504,7 +526,7 @@ class DPNR(TextSystem, TextClassifier):
         self.private = private.to(self.head.weight.device)
 
     def _without_masks(self) -> AbstractContextManager[None]:
-        """Turn off word dropout inside the context."""
+        """Return a context manager that turns off word dropout."""
         return self.extractor.whole() if isinstance(self.extractor, Bag) else nullcontext()
 
     def _layer(self, epsilon: float, width: int) -> Any:
@@ -521,12 +543,15 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def width(self) -> int | None:
-        """Number of entries of a vector, or None before `fit` if an extractor determines it."""
+        """Number of entries of a vector; None before `fit` if the user passed an extractor."""
         return self.dim if self.private is None else self.private.width
 
     @property
     def real(self) -> RealEpsilon | None:
-        """True epsilon of the noise, or None for shared noise or an unknown width."""
+        """True epsilon for any two texts, with its derivation.
+
+        It is None for shared noise, or if the number of entries of a vector is not known yet.
+        """
         if self.width is None:
             return None
         law = self._layer(self.epsilon, self.width).description
@@ -534,16 +559,16 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def true_epsilon(self) -> float:
-        """True epsilon of the noise for any two texts; it is computed and not a claim.
+        """True epsilon for any two texts, computed from the noise; it may exceed the claim.
 
-        It is inf for shared noise, and NaN if the width of an extractor is not known yet.
+        It is inf for shared noise. It is NaN if the number of entries of a vector is not known yet.
         """
         if self.noise == "shared":
             return math.inf
         return math.nan if self.real is None else self.real.value
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors without noise and word dropout; they are not private.
+        """Compute the vectors of texts without noise and word dropout; they are not private.
 
         Args:
             texts: strings that are not empty.
@@ -555,10 +580,11 @@ class DPNR(TextSystem, TextClassifier):
             return super().clean(texts)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact loss among all pairs.
+        """Find the two texts with the largest exact privacy loss among all pairs.
 
-        The loss is computed from the declared noise and is not certified. With word dropout, the
-        method finds the two texts with the largest distance, and states no loss.
+        The loss is computed from the distribution of the noise, and not estimated from samples.
+        With word dropout, the method finds the two texts with the largest distance, and computes no
+        loss.
 
         Args:
             texts: at least two different strings.
@@ -566,7 +592,7 @@ class DPNR(TextSystem, TextClassifier):
                 on a terminal or in a notebook.
 
         Returns:
-            The pair of texts. The model stores it for `print`.
+            The pair of texts. `print(model)` shows the last pair that was found.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -580,7 +606,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def name(self) -> str:
-        """Name in reports: the class and its arguments."""
+        """Name of the model in reports: the class with its arguments."""
         extractor = self.given if self.extractor is None else self.extractor
         extractor_name = f"{getattr(extractor, 'name', extractor)}"
         first = f"dim={self.dim}" if self.given is None else extractor_name
@@ -596,7 +622,7 @@ class DPNR(TextSystem, TextClassifier):
         return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 
     def details(self) -> dict[str, str]:
-        """Return the rows of `print` for this model: dropout, training, labels."""
+        """Return the rows that `print` shows for this model: training, labels and dropout."""
         rows = super().details()
         if self.dropout is not None and self.dropout.masks == "bernoulli":
             claimed, true = (

@@ -1,8 +1,8 @@
-"""DPText: noise by the published formula on encoded texts, with a fixed or a learned epsilon.
+"""DPText: vectors of texts with noise by the published formula, with a fixed or a learned epsilon.
 
-Texts are encoded by a bag of words or by the LSTMs of ADePT. A discriminator predicts the private
-attributes from noisy vectors. It is trained alternately with all other parts, and fresh noise is
-drawn in every step.
+The encoder is a bag of words or the LSTM of ADePT. A discriminator predicts the private attribute
+of a text from its noisy vector. The training alternates between the discriminator and all other
+parts. Every training step draws new noise.
 """
 
 from __future__ import annotations
@@ -34,41 +34,39 @@ from .training import Bag, Recipe, Trained, Units, labels_of, make_recipe, train
 _EMBEDDING_DIM: Final = 64
 """Number of entries of a word vector in the LSTMs."""
 _WORD_DROPOUT_SHARE: Final = 0.3
-"""Share of input words of the decoding LSTM that are replaced by "<unk>", as in the training of
-ADePT."""
+"""Share of the input words of the decoder LSTM that are replaced by "<unk>" in training."""
 
 _HIDDEN_UNITS: Final = 128
 """Number of units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
 _MIN_LEARNT_EPSILON: Final = 1e-3
 """Smallest value of a learned epsilon, unless its initial value is smaller."""
 _EPSILON_RATE_FACTOR: Final = 10.0
-"""Learning rate of epsilon divided by the rate of the weights, because epsilon is of order 1 to
-100."""
+"""Learning rate of a learned epsilon divided by the learning rate of the weights."""
 _DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""Noises: the published formula with 0, or with another draw, if it is undefined; Laplace."""
+"""The published formula with 0 or a new draw where it is undefined, and Laplace noise."""
 
 
 class BagCoder:
-    """Mean over word vectors, and a linear decoder that scores the most frequent words.
+    """Encoder by the mean over word vectors, and linear decoder to scores of frequent words.
 
     Args:
         vocabulary: mapping from words to numbers, with the most frequent word first.
-        dim: number of entries of a vector.
-        words: number of words that the decoder knows.
+        dim: number of entries of the vector of a text.
+        words: number of words that the decoder scores, from the most frequent word on.
 
     Attributes:
         encoder: module from texts to vectors.
-        decoder: module from noisy vectors to scores of words.
-        sparse: True if the encoder has sparse gradients.
+        decoder: module from noisy vectors to scores (logits) of words.
+        sparse: True if the gradients of the encoder are sparse.
         rows: function from texts to word numbers.
-        vectors: function from a batch of such numbers to vectors.
+        vectors: function from a batch of word numbers to vectors of texts.
     """
 
     sparse = True
     settings: Final[dict[str, Any]] = {"unknown": "drop", "reserved": ()}
-    """Arguments for its vocabulary."""
+    """Keyword arguments of `Vocabulary.from_texts` for this coder."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary = vocabulary
@@ -77,11 +75,11 @@ class BagCoder:
         self.rows, self.vectors = self.encoder.units, self.encoder
 
     def batches(self, rows: Units, order: Any, size: int) -> Iterator[Units]:
-        """Yield consecutive batches of `size` texts in a given order."""
+        """Yield batches of `size` texts, one after another in the given order of the texts."""
         return rows.take(order).batches(size)
 
     def loss(self, noisy: Any, batch: Units) -> Any:
-        """Compute the mean cross entropy of the frequent words of each text."""
+        """Compute the mean cross entropy of the words of texts that the decoder scores."""
         scores = self.decoder(noisy)
         text = torch.repeat_interleave(torch.arange(len(batch)), batch.sizes)
         frequent = batch.ids < scores.shape[1]
@@ -92,17 +90,18 @@ class BagCoder:
 
 
 class LSTMCoder:
-    """The last state of an LSTM, and a second LSTM that decodes it to a text, as in ADePT.
+    """Encoder and decoder of ADePT: an LSTM to vectors, and a second LSTM from vectors to texts.
 
     Args:
-        vocabulary: mapping from words to numbers, with `RESERVED` and a token for unknown words.
-        dim: number of entries of a vector, which must be even.
-        words: largest number of words of a text that are read.
+        vocabulary: mapping from words to numbers. It has numbers for padding, for the start and the
+            end of a text, and for unknown words.
+        dim: number of entries of the vector of a text, which must be even.
+        words: number of words after which a text is cut.
     """
 
     sparse = False
     settings: Final[dict[str, Any]] = {"unknown": "token", "reserved": RESERVED}
-    """Arguments for its vocabulary."""
+    """Keyword arguments of `Vocabulary.from_texts` for this coder."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary, numbers = vocabulary, WordNumbers(vocabulary, words)
@@ -112,23 +111,23 @@ class LSTMCoder:
         self.rows = numbers
 
     def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
-        """Yield consecutive batches of `size` texts in a given order."""
+        """Yield batches of `size` texts, one after another in the given order of the texts."""
         ids, sizes = rows
         for places in order.split(size):
             yield ids[places, : int(sizes[places].max())], sizes[places]
 
     def vectors(self, batch: Any) -> Any:
-        """Compute the vectors of a batch."""
+        """Compute the vectors of a batch of texts."""
         return self.encoder.states(*batch)
 
     def loss(self, noisy: Any, batch: Any) -> Any:
-        """Compute the mean cross entropy of words and end tokens, by teacher forcing."""
+        """Compute the mean cross entropy of the words and end tokens, by teacher forcing."""
         ids, sizes = batch
         return words_loss(self.decoder, noisy, ids, sizes, _WORD_DROPOUT_SHARE)
 
 
 CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
-"""The coders, by the names that `DPTextModel` takes."""
+"""Pairs of encoder and decoder, by the values of the argument `extractor` of `DPTextModel`."""
 
 
 def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
@@ -146,14 +145,16 @@ def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any
 
 
 def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
-    """Return codes of the attributes of a corpus, as positions in the training values.
+    """Return integer codes of the attributes of a corpus.
+
+    The code of a value is its position in the sorted list of the values of the training texts.
 
     Returns:
-        int64, shape `(len(corpus), attributes)`.
+        int64 array of shape `(len(corpus), attributes)`.
 
     Raises:
-        ValueError: if the corpus lacks an attribute, or has a value that does not occur in the
-            training texts.
+        ValueError: if the corpus lacks an attribute, or an attribute has a value that does not
+            occur in the training texts.
     """
     columns = []
     for name, distinct in values.items():
@@ -167,7 +168,7 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
 
 
 def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
-    """Create layers from vectors to scores, with hidden layers of rectified units."""
+    """Create a network from vectors to scores (logits), with hidden layers of ReLU units."""
     widths = [width, *[_HIDDEN_UNITS] * layers]
     hidden = [
         part
@@ -178,11 +179,11 @@ def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
 
 
 class Discriminator(torch.nn.Module):
-    """Classifier of attributes from vectors: two hidden layers, and scores for each value.
+    """Neural network that predicts attributes of a text from its vector, with two hidden layers.
 
     Args:
-        width: number of entries of a vector.
-        sizes: number of values of each attribute.
+        width: number of entries of the vector of a text.
+        sizes: number of different values of each attribute.
     """
 
     def __init__(self, width: int, sizes: Sequence[int]) -> None:
@@ -191,7 +192,10 @@ class Discriminator(torch.nn.Module):
         self.layers = make_layers(width, sum(sizes))
 
     def forward(self, rows: Any) -> tuple[Any, ...]:
-        """Compute scores of shape `(n, values)`, one tensor for each attribute."""
+        """Compute the scores (logits) of the values of each attribute.
+
+        The result is a tuple with one tensor of shape `(n, values)` for each attribute.
+        """
         outputs: tuple[Any, ...] = self.layers(rows).split(self.sizes, dim=1)
         return outputs
 
@@ -200,19 +204,19 @@ class Discriminator(torch.nn.Module):
 
         Args:
             rows: vectors, shape `(n, width)`.
-            targets: for each attribute, codes of shape `(n,)` or probabilities of shape
-                `(n, values)`.
+            targets: a tensor for each attribute: true codes of shape `(n,)`, or target
+                probabilities of shape `(n, values)`.
         """
         pairs = zip(self(rows), targets, strict=True)
         return torch.stack([torch.nn.functional.cross_entropy(*pair) for pair in pairs]).mean()
 
     def codes(self, rows: Any) -> Any:
-        """Return the code of the likeliest value of each attribute, shape `(n, attributes)`."""
+        """Return the code of the value with the highest score, shape `(n, attributes)`."""
         return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
 
 
 def descend_loss(loss: Any, *optimisers: Any) -> None:
-    """Take one gradient step that decreases a loss."""
+    """Compute the gradients of a loss, and take one step of each optimiser."""
     for optimiser in optimisers:
         optimiser.zero_grad()
     loss.backward()
@@ -222,14 +226,14 @@ def descend_loss(loss: Any, *optimisers: Any) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Modules of the system that are trained.
+    """Modules of the model, which are trained together.
 
     Args:
-        coder: encoder and decoder of texts.
-        transform: transform that bounds the vectors.
-        noise: noise layer after the transform; its epsilon may be learned.
-        head: module from noisy vectors to scores of the labels.
-        discriminator: module from noisy vectors to scores of the attribute.
+        coder: encoder from texts to vectors, and decoder from vectors to words.
+        transform: layer that clips the vectors. It has no weights.
+        noise: layer that adds noise to the clipped vectors. Its epsilon may be learned.
+        head: module from noisy vectors to scores (logits) of the labels.
+        discriminator: module from noisy vectors to scores (logits) of the private attribute.
     """
 
     coder: BagCoder | LSTMCoder
@@ -248,21 +252,22 @@ def train_adversarially(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], tuple[float | None, ...], bool]:
-    """Train all parts in place: one step of the discriminator, then one step of all others.
+    """Train all modules in place; the discriminator and the other modules take steps in turn.
 
     Args:
         parts: modules to train.
-        rows: training texts as numbers, from the coder.
-        labels: codes of their labels, int64.
-        attribute: codes of their attribute, int64.
-        recipe: epochs, batch size and rates.
-        rng: generator for the order of the texts and the noise.
+        rows: word numbers of the training texts, as `parts.coder.rows` returns them.
+        labels: integer codes of the labels of the training texts, int64.
+        attribute: integer codes of the private attribute of the training texts, int64.
+        recipe: number of epochs, batch size, learning rate and weights of the losses.
+        rng: generator for the order of the texts and for the noise.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The mean loss of the labels in each epoch, the learned epsilon after each epoch, and True if
-        Ctrl-C stopped the training early. The weights are from the last complete epoch.
+        The mean cross entropy of the labels in each epoch, the learned epsilon after each epoch,
+        and True if Ctrl-C stopped the training early. After Ctrl-C, the modules have the weights
+        after the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -301,7 +306,7 @@ def train_adversarially(
 
 
 def current_epsilon(noise: Any) -> float | None:
-    """Return the current value of a learned epsilon, or None if the scale is fixed."""
+    """Return the current value of a learned epsilon, or None if epsilon is not learned."""
     if noise.epsilon is None:
         return None
     epsilon = float(noise.epsilon.detach())
@@ -309,7 +314,7 @@ def current_epsilon(noise: Any) -> float | None:
 
 
 def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
-    """Raise an error that names the epoch and the rate if a value is not finite."""
+    """Raise an error with the epoch and the learning rate if a value is not finite."""
     is_finite = all(bool(torch.isfinite(value).all()) for value in values)
     training.require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
 
@@ -328,7 +333,10 @@ def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
 def _take_adversarial_step(
     parts: Parts, batch: Any, truth: Any, recipe: Recipe, optimisers: list[Any], finite: Any
 ) -> float:
-    """Take one step of the discriminator, then of all others; return the loss of the labels."""
+    """Take one step of the discriminator, then one step of all other modules.
+
+    The function returns the cross entropy of the labels.
+    """
     (labels, attribute), (rival, *others) = truth, optimisers
     raw = parts.coder.vectors(batch)
     finite(raw)
@@ -348,51 +356,62 @@ def _take_adversarial_step(
 class DPTextModel(TextSystem, Labelling):
     """Encoder of texts with noise by the published formula, for which no epsilon holds.
 
-    ``encode(text) = clip(f(text)) + s``. Here f is the mean over word vectors, clipped in L1 to C,
-    and s is noise of scale ``2C/epsilon``. The noisy vector is the input of a decoder of the words,
-    of a classifier of the labels and of a discriminator of the attribute. The training alternates:
-    the discriminator takes one step that decreases its loss, then all other parts take one step
-    that decreases ``utility + reconstruction - strength discriminator``. The published formula
-    gives one-sided noise (Habernal, 2022); "repaired" is Laplace noise.
+    ``encode(text) = clip(f(text)) + s``. Here f is the mean over word vectors, which is clipped to
+    L1 norm C, and s is noise of scale ``2C/epsilon``. The noise of the published formula is never
+    negative, so the true epsilon is infinite (Habernal, 2022). With `noise="repaired"`, s is
+    Laplace noise.
 
-    A learned epsilon is fitted to the training texts. It is not a claim that is fixed in advance,
-    so `claim` is None, and it does not cover the training texts. For *later* texts, with repaired
-    noise, it holds at its learned value, which is at most the cap. A fixed epsilon also covers only
-    later texts. For k encodings of one text, epsilon is multiplied by k. The texts on which the
-    weights were fitted are not covered.
+    Three networks receive the noisy vector. A decoder predicts the words of the text, a classifier
+    predicts the label, and a discriminator predicts the private attribute. The training alternates.
+    The discriminator takes one step that decreases its loss. Then all other parts take one step
+    that decreases
+    ``classifier loss + reconstruction * decoder loss - strength * discriminator loss``.
 
-    Beigi et al. do not specify some details, which are chosen here as follows. The encoder is the
-    mean over words, without word pairs. Its decoder is linear, and its loss is the mean cross
-    entropy of the most frequent words of the text. Alternatively, encoder and decoder are the LSTMs
-    of ADePT. The discriminator has two hidden layers of 128 units. Noise is drawn in every training
-    step. All parts learn by Adam. A learned epsilon has ten times the learning rate. It stays at or
-    above .001, or its initial value if that is smaller. Vectors are clipped in L1.
+    A learned epsilon is computed from the training texts. A claim must be fixed in advance, so
+    `claim` is None for a learned epsilon. With the repaired noise, the learned epsilon holds for
+    texts that are not training texts. The learned epsilon is at most `cap`. A fixed epsilon also
+    holds only for texts that are not training texts. For k encodings of one text, epsilon is
+    multiplied by k.
+
+    Beigi et al. do not specify some details. dpcore chooses these details as follows:
+
+    - The encoder is the mean over the vectors of single words. Its decoder is linear, with the mean
+      cross entropy of the most frequent words as its loss. Alternatively, the encoder and the
+      decoder are the LSTMs of ADePT.
+    - The discriminator has two hidden layers of 128 units.
+    - Every training step draws new noise.
+    - Adam trains all parts. The learning rate of a learned epsilon is ten times the learning rate
+      of the weights. A learned epsilon does not fall below .001, or below its initial value if this
+      value is smaller.
+    - Vectors are clipped in the L1 norm.
 
     Args:
         epsilon: claimed epsilon, or initial value of a learned epsilon; in (0, 1e300].
         attribute: name of the private attribute.
-        noise: "zero" (the published formula, with 0 where it is undefined), "resample" (with
-            another draw where it is undefined), or "repaired" (Laplace noise).
-        learn: True learns epsilon together with the weights, as published.
+        noise: "zero", "resample" or "repaired". The published formula is undefined for half of the
+            random draws. "zero" adds 0 for these draws. "resample" repeats these draws. "repaired"
+            adds Laplace noise.
+        learn: True learns epsilon together with the weights, as in the paper.
         cap: largest value of a learned epsilon, or None without a limit.
-        extractor: "bag" for the mean over words, or "lstm".
-        dim: number of entries of a vector, at least 2; even for "lstm".
-        words: for "bag", the number of words that the decoder knows (None means 2,000); for "lstm",
-            the largest number of words of a text that are read (None means 20).
-        min_count: a word is known only if it occurs at least so often in the training texts.
-        clip: L1 norm C at which vectors are clipped.
+        extractor: "bag" for the mean over word vectors, or "lstm" for the LSTM of ADePT.
+        dim: number of entries of the vector of a text, at least 2. It must be even for "lstm".
+        words: for "bag", the number of words that the decoder predicts (None means 2,000). For
+            "lstm", the number of words after which a text is cut (None means 20).
+        min_count: smallest number of occurrences of a known word in the training texts.
+        clip: largest L1 norm C of the vector of a text.
 
     Attributes:
         trained: record of the training, or None before `fit`.
         labels: the labels that the model distinguishes.
-        private: fitted encoder with clip and noise, or None before `fit`.
+        private: fitted encoder, followed by clipping and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range, or the cap is below the initial epsilon.
 
     Source:
-        Beigi et al. (2019), sections 3 and 4; Habernal (2022), theorem 3.1, for the fault.
+        Beigi et al. (2019), sections 3 and 4; Habernal (2022), theorem 3.1, for the error in the
+        published formula.
 
     Example:
         >>> from dpcore.text import generated
@@ -460,28 +479,34 @@ class DPTextModel(TextSystem, Labelling):
         """Train the encoder, the decoder, the classifier and the discriminator.
 
         Args:
-            corpus: a `Corpus` with labels and the attribute. Only its training part is read, or all
-                texts if it has no split. No epsilon covers these texts.
+            corpus: a `Corpus` with labels and the private attribute. The model is trained on the
+                training part of the corpus, or on all texts if it has no split. No epsilon holds
+                for these texts.
             epochs: number of passes over the texts.
-            batch: number of texts per step.
-            lr: learning rate of Adam; a learned epsilon has ten times this rate.
-            strength: weight lambda of the discriminator's loss.
-            reconstruction: weight of the decoder's loss.
-            pair: True finds the worst pair of training texts after the training, which `print`
-                shows.
-            rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
+            batch: number of texts per training step.
+            lr: learning rate of Adam. A learned epsilon has ten times this rate.
+            strength: weight of the loss of the discriminator (lambda in the paper).
+            reconstruction: weight of the loss of the decoder.
+            pair: True searches, after the training, for the two training texts with the largest
+                privacy loss. `print(model)` shows this pair.
+            rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
+                the texts and the noise. None draws a new seed, and the model records this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.
             progress: True shows a progress bar, False shows no bar. None shows a bar for long work
                 on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C it is the model of the last complete epoch, with
-            `trained.partial` set.
+            The model itself. After Ctrl-C, it has the weights after the last complete epoch, and
+            `trained.partial` is True.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the corpus lacks labels, the attribute or a training part, the labels or
-                the attribute have only one value, a value is out of range, or the loss diverges.
+            ValueError: for one of these reasons:
+
+                - the corpus has no labels, no private attribute or no training part;
+                - the labels or the attribute have only one value;
+                - an argument is out of range;
+                - the loss diverges.
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)
@@ -517,7 +542,7 @@ class DPTextModel(TextSystem, Labelling):
         return float(sensitivity.sensitivity(self.transform.range(self.dim), "l1").value)
 
     def assemble(self, vocabulary: Vocabulary, epsilon: float) -> None:
-        """Create all parts for a vocabulary, with fresh weights and this epsilon."""
+        """Create all modules for a vocabulary and an epsilon, with random initial weights."""
         kind = (
             LaplaceNoise if self.noise == "repaired" else partial(DPTextNoiseLayer, nan=self.noise)
         )
@@ -533,7 +558,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def modules(self) -> dict[str, Any]:
-        """The trained modules, by name."""
+        """Dictionary from names to the trained modules."""
         assert self.parts is not None
         coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
         names = ("noise", "head", "discriminator")
@@ -541,7 +566,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Current epsilon, words, labels, and values of the attribute."""
+        """Data to save: current epsilon, known words, labels, and values of the attribute."""
         assert self.parts is not None
         return {
             "learnt": self.learnt,
@@ -552,11 +577,11 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """All modules except the noise, which `state` and `arguments` describe."""
+        """The modules whose weights are saved: all modules except the noise."""
         return {name: module for name, module in self.modules.items() if name != "noise"}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create all parts from a saved state."""
+        """Create all modules for saved data. Weights are loaded later."""
         self.labels = np.array(state["labels"])
         values = read_mapping(state, "values")
         self.values = {name: np.array(column) for name, column in values.items()}
@@ -564,7 +589,7 @@ class DPTextModel(TextSystem, Labelling):
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
     def protect(self) -> None:
-        """Add the clip and the noise after the fitted encoder."""
+        """Set `private`: the fitted encoder, followed by clipping and noise."""
         assert self.parts is not None
         for module in self.modules.values():
             module.eval()
@@ -583,13 +608,13 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def learnt(self) -> float:
-        """Current epsilon, learned or fixed; a learned epsilon is not a claim."""
+        """Current value of a learned epsilon, or the fixed epsilon."""
         epsilon = None if self.private is None else current_epsilon(self.private.noise)
         return self.epsilon if epsilon is None else epsilon
 
     @property
     def caution(self) -> str:
-        """Caution about a learned epsilon; empty for a fixed epsilon."""
+        """Warning for reports that epsilon is learned from data; empty for a fixed epsilon."""
         if not self.learn:
             return ""
         if self.private is None:
@@ -616,7 +641,7 @@ class DPTextModel(TextSystem, Labelling):
 
         Args:
             texts: strings that are not empty.
-            rng: seed or generator of the noise, as in `encode`.
+            rng: None, or an int or a Generator that repeats the noise, as in `encode`.
 
         Returns:
             A label for each text, shape `(len(texts),)`.
@@ -630,7 +655,7 @@ class DPTextModel(TextSystem, Labelling):
         return self.label_rows(self.parts.head, rows)
 
     def details(self) -> dict[str, str]:
-        """Return the rows of `print` for this model: a learned epsilon, training, labels."""
+        """Return the rows that `print` shows for this model: epsilon, training and labels."""
         rows = super().details()
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None
@@ -645,7 +670,7 @@ class DPTextModel(TextSystem, Labelling):
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism for an audit; a learned epsilon is not its claim."""
+        """Return the mechanism for an audit. Its claim is None if epsilon is learned."""
         made = super().as_mechanism()
         made.claim = self.claim
         if self.learn:

@@ -1,6 +1,7 @@
-"""Base class of text systems, and storage of trained models in config.json and safetensors.
+"""Base class of trained private text models, and functions to save and load such models.
 
-A folder of a model holds no file that could execute code.
+A model is saved in a folder with config.json and files in the safetensors format. The folder has no
+file that could execute code.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def write_folder(
     Args:
         cls: class of the model.
         folder: folder for the files, created if it is missing.
-        config: configuration as plain data.
-        parts: modules by name.
+        config: configuration as plain data, for config.json.
+        parts: dictionary from names to the torch modules whose weights are written.
 
     Returns:
         The folder.
@@ -70,12 +71,13 @@ def write_folder(
 def read_model_folder(
     cls: type, folder: str | PathLike[str], keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Return the path of a folder, and the content of its config.json for a model of this class.
+    """Read config.json in the folder of a saved model; return the path and the content.
 
     Raises:
         TypeError: if the folder is not a path.
         OSError: if the folder or its config.json is missing.
-        ValueError: if the folder holds a model of another class, or the keys are different.
+        ValueError: if the folder holds a model of another class, or the keys of config.json differ
+            from `keys`.
     """
     return read_config(folder, _format_word(cls), {"format", *keys})
 
@@ -85,8 +87,8 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
 
     Raises:
         ModuleNotFoundError: if safetensors is missing.
-        FileNotFoundError: if the file of the weights is missing.
-        ValueError: if names or shapes differ from the modules.
+        FileNotFoundError: if the file with the weights is missing.
+        ValueError: if names or shapes of the saved weights differ from those of the modules.
     """
     path = place / _WEIGHTS_FILE
     if not path.is_file():
@@ -103,10 +105,10 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
 
 
 def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an object of config.json as a dictionary.
+    """Return the entry `name` of config.json, which must be a dictionary.
 
     Raises:
-        TypeError: if the value is not an object.
+        TypeError: if the entry is not a dictionary.
     """
     if not isinstance(config[name], dict):
         raise mistyped(f"{name} in config.json", "an object", config[name])
@@ -118,7 +120,7 @@ class Saved:
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        saved_keys: the keys of `state`.
+        saved_keys: names of the entries of `state`.
     """
 
     trained: Trained | None = None
@@ -126,28 +128,28 @@ class Saved:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments as plain data, from the attributes with the same names."""
+        """Constructor arguments as plain data, read from the attributes of the same names."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     @property
     def state(self) -> dict[str, Any]:
-        """Results of training as plain data, without the weights of `saved_modules`."""
+        """Results of the training as plain data, such as the known words, without weights."""
         raise NotImplementedError
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Modules whose weights are saved, by name."""
+        """Dictionary from names to the modules whose weights are saved."""
         raise NotImplementedError
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the modules that `state` describes; their weights are loaded later."""
+        """Create the modules for a saved `state`. Their weights are loaded later."""
         raise NotImplementedError
 
     def protect(self) -> None:
-        """Add the noise after the fitted encoder; a model without noise does not change."""
+        """Set up the noise after the fitted encoder. The default implementation does nothing."""
 
     def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
+        """Move the model to a torch device, such as "cuda"."""
         raise NotImplementedError
 
     @property
@@ -155,12 +157,12 @@ class Saved:
         return self.trained is not None
 
     def require_fitted(self, what: str) -> None:
-        """Raise an error before `fit`; `what` names the operation that needs a fitted model."""
+        """Raise an error if the model is not fitted. The message names the operation `what`."""
         if not self._is_fitted:
             raise invalid("model", f"fitted before it {what}: model.fit(corpus)", self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors; see `from_pretrained`.
+        """Save the fitted model in a folder, with config.json and safetensors files.
 
         Args:
             folder: folder for the files, created if it is missing.
@@ -181,7 +183,7 @@ class Saved:
         return place
 
     def write_parts(self, place: Path) -> None:
-        """Write parts that have their own folders inside the model's folder, if there are any."""
+        """Write parts of the model that are saved in folders inside `place`, if there are any."""
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
@@ -193,8 +195,8 @@ class Saved:
 
         Raises:
             OSError: if the folder or a file is missing.
-            ValueError: if the folder holds a model of another class, or a key is unknown or
-                missing.
+            ValueError: if the folder holds a model of another class, or a key of config.json is
+                unknown or missing.
         """
         return cls._load(folder, device)
 
@@ -218,7 +220,7 @@ class Saved:
     def from_arguments(
         cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
-        """Create a model that is not fitted, from saved arguments and arguments of the user."""
+        """Create an unfitted model from the saved arguments and arguments of the user."""
         try:
             return cls(**arguments, **passed)
         except TypeError as error:
@@ -237,7 +239,7 @@ class Labelling:
     labels: npt.NDArray[Any]
 
     def label_rows(self, head: torch.nn.Linear, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return, for each row, the label with the highest score of the classifier."""
+        """Return, for each vector in `rows`, the label with the highest score (logit) in `head`."""
         weight, requirement = head.weight, f"numbers of shape (n, {head.in_features})"
         vectors = numeric("rows", requirement, rows)
         if vectors.shape[1:] != (head.in_features,):
@@ -248,15 +250,15 @@ class Labelling:
         return labels
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Predict the labels of texts, shape `(len(texts),)`."""
+        """Predict the labels of texts, as an array of shape `(len(texts),)`."""
         raise NotImplementedError
 
     def accuracy(self, corpus: Corpus, *, rng: Rng = None) -> float:
-        """Compute the share of texts with a correct prediction of the label.
+        """Compute the share of texts whose label the model predicts correctly.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
-            rng: seed or generator of the noise, as in `encode`.
+            rng: None, or an int or a Generator that repeats the noise, as in `encode`.
 
         Raises:
             TypeError: if `corpus` is not a `Corpus`.
@@ -270,14 +272,14 @@ class Labelling:
 
 
 class TextSystem(Saved, Shown):
-    """Base class of systems that release noisy vectors of texts after they are fitted.
+    """Base class of models that are fitted to texts, and then release noisy vectors of texts.
 
-    A subclass defines `fit`, `protect`, and `state`, `saved_modules` and `restore` of `Saved`. The
-    other methods have a default. A system that rewrites texts also has a `rewriter`.
+    A subclass defines `fit`, `protect`, `state`, `saved_modules` and `restore`. The other methods
+    have a default implementation. A model that rewrites texts also has a `rewriter`.
 
     Attributes:
         epsilon: claimed epsilon.
-        private: fitted encoder with transform and noise, or None before `fit`.
+        private: fitted encoder, followed by transform and noise, or None before `fit`.
         trained: record of the training, or None before `fit`.
     """
 
@@ -286,19 +288,19 @@ class TextSystem(Saved, Shown):
 
     @property
     def claim(self) -> float | None:
-        """Epsilon claimed for any two texts."""
+        """Claimed epsilon for any two texts."""
         return self.epsilon
 
     @property
     def real(self) -> RealEpsilon | None:
-        """True epsilon of the noise for any two texts, or None if it is not known."""
+        """True epsilon for any two texts, with its derivation, or None if it is not known."""
         return None if self.private is None else self.private.real
 
     @property
     def true_epsilon(self) -> float:
-        """True epsilon of the noise for any two texts; it is computed and not a claim.
+        """True epsilon for any two texts, computed from the noise; it may exceed the claim.
 
-        It is inf if no epsilon holds, and NaN if it is not known yet.
+        It is inf if no finite epsilon holds. It is NaN before `fit`.
         """
         return math.nan if self.private is None else self.private.true_epsilon
 
@@ -313,7 +315,7 @@ class TextSystem(Saved, Shown):
         return f"{'THE CLAIM IS FALSE: ' * false}{level} for any two texts"
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors without noise, which are not private.
+        """Compute the vectors of texts without noise; these vectors are not private.
 
         Args:
             texts: strings that are not empty.
@@ -324,12 +326,13 @@ class TextSystem(Saved, Shown):
         return self.require_private("encodes").clean(texts)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Compute noisy vectors, with fresh noise in every call.
+        """Compute the noisy vectors of texts, with new noise in every call.
 
         Args:
             texts: strings that are not empty.
-            rng: None takes entropy of the operating system. An int or a Generator repeats the
-                noise. Anyone who knows this int or Generator can compute the noise.
+            rng: None uses random numbers of the operating system. An int or a Generator repeats the
+                noise. Anyone who knows this int or Generator can compute the noise. Therefore use
+                None for a release.
 
         Returns:
             float32 vectors, shape `(len(texts), d)`.
@@ -341,9 +344,9 @@ class TextSystem(Saved, Shown):
         return self.require_private("encodes").encode(texts, rng=rng)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact loss among all pairs.
+        """Find the two texts with the largest exact privacy loss among all pairs.
 
-        The loss is computed from the declared noise and is not certified.
+        The loss is computed from the distribution of the noise, and not estimated from samples.
 
         Args:
             texts: at least two different strings.
@@ -351,7 +354,7 @@ class TextSystem(Saved, Shown):
                 on a terminal or in a notebook.
 
         Returns:
-            The pair of texts. The model stores it for `print`.
+            The pair of texts. `print(model)` shows the last pair that was found.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -361,12 +364,12 @@ class TextSystem(Saved, Shown):
 
     @property
     def worst(self) -> tuple[Pair, float | None] | None:
-        """Last pair that `worst_pair` found, with its exact loss, or None before the first call."""
+        """Last pair that `worst_pair` found, with its exact privacy loss; None before a call."""
         return None if self.private is None else self.private.worst
 
     @property
     def name(self) -> str:
-        """Name in reports: the class, and the arguments that differ from their defaults."""
+        """Name in reports: the class, with the arguments that differ from their defaults."""
         usual = {
             parameter.name: parameter.default
             for parameter in signature(type(self)).parameters.values()
@@ -375,20 +378,20 @@ class TextSystem(Saved, Shown):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def details(self) -> dict[str, str]:
-        """Return the rows of `print` for this kind of model: training, and labels if any."""
+        """Return additional rows that `print` shows: the training, and the labels if any."""
         rows = {"trained": str(self.trained)}
         if isinstance(self, Labelling):
             rows["labels"] = ", ".join(map(str, self.labels))
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism for an audit: from a text to noisy vectors."""
+        """Return the mechanism for an audit: from a text to its noisy vector."""
         made = self.require_private("is audited").as_mechanism()
         made.name = self.name
         return made
 
     def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
+        """Move the model to a torch device, such as "cuda"."""
         self.require_private("is moved").to(device)
         for module in self.saved_modules.values():
             module.to(device_of(device))
@@ -399,15 +402,18 @@ class TextSystem(Saved, Shown):
         return self.private is not None
 
     def require_private(self, what: str) -> PrivateEncoder:
-        """Return the fitted encoder, or raise an error before `fit`; `what` names the operation."""
+        """Return the fitted private encoder, or raise an error before `fit`.
+
+        The message names the operation `what`.
+        """
         self.require_fitted(what)
         assert self.private is not None
         return self.private
 
     def _protect_fitted(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
-        """Add the noise after the fitted encoder, and find the worst pair of its texts.
+        """Set up the noise after the fitted encoder, and search the pair with the largest loss.
 
-        The search is skipped if the training was stopped early.
+        The search is skipped if Ctrl-C stopped the training.
         """
         self.protect()
         ended = self.trained is None or self.trained.partial
@@ -418,12 +424,12 @@ class TextSystem(Saved, Shown):
         return self
 
     def __repr__(self) -> str:
-        """Format the arguments, the verdict on the claim, and the largest loss that was found."""
+        """Return one line: arguments, whether the claim is true, and the largest loss found."""
         worst = "" if self.private is None else self.private.worst_found
         return f"{self.name[:-1]}; {self.verdict}{worst})"
 
     def _lines(self) -> list[Row]:
-        """List the claim, the true epsilon, its scope, and the training."""
+        """Return the rows of `print`: the claim, the true epsilon, its limits, the training."""
         if self.private is None:
             claim = "none" if self.claim is None else f"epsilon {self.claim:g}, for any two texts"
             untrained = "not yet: model.fit(corpus)"

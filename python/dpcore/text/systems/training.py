@@ -1,7 +1,7 @@
-"""The extractor `Bag`, word dropout, and the training of an extractor together with a classifier.
+"""The text encoder `Bag`, word dropout, and the training of a text encoder with a classifier.
 
-`Bag` is the extractor of the DPNR study: the mean over the vectors of the words and word pairs of a
-text. Torch uses one thread in training.
+`Bag` is the text encoder (the extractor) of the DPNR study. It returns the mean over the vectors of
+the words and word pairs of a text. Torch uses one thread in training.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ from ..corpus import Corpus, Vocabulary
 
 Masks = Literal["bernoulli", "exact"]
 MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
-"""Methods to choose the masked words: independently for each word, or as a fixed share of each
-text."""
+"""Methods to choose the masked words: each word independently, or a fixed share of each text."""
 Masked = Literal["leave_out", "zero_id"]
 MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
-"""Treatments of masked words."""
+"""Methods to mask a word: remove the word from the mean, or replace the word by number 0."""
 
 _MAX_INITIAL_WEIGHT = 0.5
-"""Largest absolute value of an initial weight. The weights are uniform in (-1/2, 1/2), as in the
-study."""
+"""Largest absolute value of an initial weight. The initial weights are uniform in (-1/2, 1/2), as
+in Zouhri and Abecidan (2021)."""
 STEPS: Final = 2226
-"""Number of steps in the study: 5 epochs on 28,500 texts in batches of 64."""
+"""Number of training steps in the DPNR study: 5 epochs on 28,500 texts, 64 texts per step."""
 _DEFAULT_EPOCH_RANGE: Final = (5, 35)
 """Smallest and largest default number of epochs."""
 _DIVERGED_LOSS: Final = 1e12
-"""Largest loss or entry of a training that has not diverged. Noise of scale 10^4 keeps these two
-below 10^6."""
+"""Limit for the loss and for the entries of vectors and weights. Above this limit, dpcore raises an
+error, because the training diverges."""
 _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
     "lr": {"low": 0.0, "high": 1e30, "open_low": True},
     "decay": {"low": 0.0, "high": 1.0, "open_low": True},
@@ -51,30 +50,32 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
     "strength": {"low": 0.0, "high": 1e30},
     "reconstruction": {"low": 0.0, "high": 1e30},
 }
-"""Ranges of the numbers of a recipe."""
+"""Allowed ranges of the settings of a training."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
-    """Random masking of words of a text, and of the word pairs that contain them.
+    """Random masking of words of a text, and of the word pairs that contain masked words.
 
     Args:
         mu: share of masked words, in [0, 1).
-        masks: "bernoulli" masks each word independently. "exact" masks exactly
-            ``floor(mu n + 1/2)`` of the n words of a text, as in the paper.
+        masks: "bernoulli" masks each word independently with probability mu. "exact" masks exactly
+            ``floor(mu n + 1/2)`` of the n words of a text, as in the paper. The epsilon from
             `dpcore.calibration.word_dropout` holds only for "bernoulli".
-        mask: "leave_out" removes masked words and their pairs from the mean. "zero_id" does the
-            same as the code of the study, for comparison. It masks words and pairs separately after
-            the pairs were formed. They are replaced by number 0, whose row is part of the mean.
-            Therefore a masked word remains in its pairs.
+        mask: "leave_out" removes masked words, and word pairs with a masked word, from the mean.
+            "zero_id" follows the code of Zouhri and Abecidan (2021), for comparison. It masks words
+            and word pairs independently, and replaces each masked word or pair by number 0. The
+            vector of number 0 is a part of the mean. Therefore a masked word can remain visible in
+            a word pair.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if `mu` is outside of [0, 1), or `masks` or `mask` is unknown.
 
     Source:
-        Lyu, He and Li (2020), section 3.3 (word dropout); Zouhri and Abecidan (2021), the study.
+        Lyu, He and Li (2020), section 3.3 (word dropout); Zouhri and Abecidan (2021), a study of
+        DPNR.
 
     Example:
         >>> masked = WordDropout(0.5, "exact").masked(torch.tensor([4, 2]))
@@ -93,13 +94,13 @@ class WordDropout(Shown):
         choice("mask", self.mask, MASKED)
 
     def masked(self, sizes: torch.Tensor) -> Any:
-        """Draw the masked entries with torch's default generator.
+        """Draw random masks with torch's default generator.
 
         Args:
             sizes: number of entries of each text, int64, shape `(texts,)`.
 
         Returns:
-            Masks of all texts one after another, bool, shape `(sum of sizes,)`.
+            Masks of all texts one after another, bool, shape `(sum of sizes,)`. True means masked.
         """
         total = int(sizes.sum())
         # float64 gives the share of masked words a precision of 53 bits.
@@ -120,13 +121,15 @@ class WordDropout(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Units(Shown):
-    """Words and word pairs of texts, text after text, with the words that each unit covers.
+    """Words and word pairs of several texts as numbers, one text after another.
+
+    A unit is a word or a word pair.
 
     Args:
-        ids: numbers of the units, int64, shape `(units,)`.
-        spans: places of the first word of each unit and after its last word, within its text, shape
-            `(units, 2)`.
-        sizes: number of units of each text, shape `(texts,)`.
+        ids: number of each unit in the vocabulary, int64, shape `(units,)`.
+        spans: start and end of each unit, counted in words of its text, with the end excluded;
+            shape `(units, 2)`.
+        sizes: number of known units of each text, shape `(texts,)`.
         words: number of words of each text, known and unknown, shape `(texts,)`.
     """
 
@@ -140,7 +143,7 @@ class Units(Shown):
         return len(self.sizes)
 
     def take(self, rows: torch.Tensor) -> Units:
-        """Return the texts with these row numbers, in this order; a row may be repeated."""
+        """Return the texts with these row numbers, in the order of `rows`; rows may repeat."""
         sizes = self.sizes[rows]
         first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]
         begin = torch.cumsum(sizes, 0) - sizes
@@ -154,7 +157,7 @@ class Units(Shown):
         )
 
     def batches(self, size: int) -> Iterator[Units]:
-        """Yield consecutive batches of `size` texts; the last may be smaller."""
+        """Yield consecutive batches of `size` texts; the last batch may be smaller."""
         ends = [0, *torch.cumsum(self.sizes, 0).tolist()]
         for start in range(0, len(self), size):
             stop = min(start + size, len(self))
@@ -163,23 +166,23 @@ class Units(Shown):
 
 
 class Bag(torch.nn.Module):
-    """Encoder from texts to vectors: the mean over the vectors of their words and word pairs.
+    """Encoder of texts: the mean over the vectors of the words and word pairs of a text.
 
-    Unknown words and masked words are left out of the mean. A text without a known word has a
-    vector of zeros, with a warning.
+    Unknown words and masked words do not count in the mean. If a text has no known word, its vector
+    is zero, and dpcore warns.
 
     Args:
-        vocabulary: mapping from words and word pairs to numbers. If `dropout` maps words to number
-            0, this number must be reserved.
+        vocabulary: mapping from words and word pairs to numbers. If `dropout` replaces masked words
+            by number 0, no word may have this number.
         dim: number of entries of a vector.
-        dropout: masking of words in every call. None masks no words.
+        dropout: random masking of words in every call. None masks no words.
 
     Attributes:
-        random: True if two calls differ, which is the case with word dropout.
+        random: True if two calls on the same text may differ, because words are masked at random.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1, or masked words would become a word with number 0.
+        ValueError: if `dim` is below 1, or a word has the number 0 that replaces masked words.
 
     Source:
         Zouhri and Abecidan (2021); `torch.nn.EmbeddingBag` with mode "mean".
@@ -209,12 +212,12 @@ class Bag(torch.nn.Module):
 
     @property
     def random(self) -> bool:
-        """True if words are masked, so that two calls differ."""
+        """True if words are masked at random, so two calls on the same text may differ."""
         return self.dropout is not None
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Turn off the masks inside the context."""
+        """Return a context manager that turns off the masking of words."""
         kept, self.dropout = self.dropout, None
         try:
             yield
@@ -228,7 +231,8 @@ class Bag(torch.nn.Module):
             texts: strings that are not empty.
 
         Warns:
-            UserWarning: if texts have no known word; it states their number.
+            UserWarning: if some texts have no known word. The warning states the number of these
+                texts.
         """
         return units_of(self.vocabulary, texts)
 
@@ -236,7 +240,7 @@ class Bag(torch.nn.Module):
         """Compute the vectors of texts.
 
         Args:
-            texts: strings, or the `Units` of texts.
+            texts: strings, or the result of `units` for these strings.
 
         Returns:
             float32 vectors, shape `(len(texts), dim)`.
@@ -248,7 +252,7 @@ class Bag(torch.nn.Module):
         return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
 
     def _kept(self, units: Units) -> tuple[Any, Any]:
-        """Return the numbers and sizes of the units that are not masked in this call."""
+        """Draw masks; return the numbers of the remaining units, and how many each text has."""
         if self.dropout is None:
             return units.ids, units.sizes
         if self.dropout.mask == "zero_id":
@@ -263,12 +267,12 @@ class Bag(torch.nn.Module):
         return units.ids[stays], sizes
 
     def extra_repr(self) -> str:
-        """Format the parameters for `repr`."""
+        """Return the settings that torch shows in `repr`."""
         return f"dropout={self.dropout!r}"
 
 
 def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
-    """Return the words and word pairs of texts as numbers; see `Bag.units`."""
+    """Return the words and word pairs of texts as numbers, with a warning for unknown texts."""
     texts_read = texts_of("texts", texts)
     # In an audit, the same text occurs many times.
     places = {text: place for place, text in enumerate(dict.fromkeys(texts_read))}
@@ -293,17 +297,17 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Length and rates of a training, or None for settings that a system does not have.
+    """Settings of a training. A setting is None if the model has no such setting.
 
     Attributes:
-        epochs: number of passes over the texts. None chooses a number from 5 to 35 that gives about
-            the study's 2,226 steps.
-        batch: number of texts per step.
+        epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
+            number of training steps is about 2,226, as in the DPNR study.
+        batch: number of texts per training step.
         lr: learning rate of the first epoch.
-        decay: factor of the learning rate after every epoch.
-        dropout: share of the decoder's input words that are replaced by "<unk>".
-        strength: weight of the discriminator's loss.
-        reconstruction: weight of the decoder's loss.
+        decay: factor by which the learning rate is multiplied after every epoch.
+        dropout: share of the input words of the decoder that are replaced by "<unk>".
+        strength: weight of the loss of the discriminator.
+        reconstruction: weight of the loss of the decoder.
     """
 
     epochs: int | None
@@ -315,7 +319,7 @@ class Recipe(Shown):
     reconstruction: float | None = None
 
     def epochs_for(self, texts: int) -> int:
-        """Return the number of epochs for a number of texts.
+        """Return the number of epochs of a training on this number of texts.
 
         Example:
             >>> recipe = make_recipe(None, 64, 2.0)
@@ -343,18 +347,20 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trained(Recipe):
-    """Record of a training: its recipe and its results.
+    """Record of a training: its settings and its results.
 
     Attributes:
         texts: number of training texts.
-        cut: number of training texts with more words than are read, or None if all words are read.
+        cut: number of training texts that were cut because they have too many words. None if the
+            model never cuts texts.
         schedule: description of the training noise; empty without noise.
         seed: seed that repeats the training.
         threads: number of torch threads on the CPU.
-        losses: mean loss in each epoch: of the labels, or per word if there are no labels.
-        epsilons: learned or fixed epsilon after each epoch, if the system can learn it.
-        partial: True if Ctrl-C stopped the training early; then the record is for the last complete
-            epoch.
+        losses: mean cross entropy in each epoch. It is the cross entropy of the labels, or per word
+            for a model without labels.
+        epsilons: epsilon after each epoch. Empty if the model cannot learn epsilon.
+        partial: True if Ctrl-C stopped the training early. The record is then for the complete
+            epochs.
     """
 
     texts: int = 0
@@ -368,7 +374,7 @@ class Trained(Recipe):
 
     @classmethod
     def from_plain(cls, words: dict[str, Any]) -> Self:
-        """Return the record from plain data that `save_pretrained` wrote."""
+        """Create the record from the data that `save_pretrained` wrote."""
         try:
             values = {field.name: words[field.name] for field in fields(cls)}
             lists = {name: tuple(values[name]) for name in ("losses", "epsilons")}
@@ -377,7 +383,7 @@ class Trained(Recipe):
             raise invalid("trained in config.json", "what save_pretrained wrote", error) from None
 
     def __str__(self) -> str:
-        """Format the record in one line."""
+        """Return the settings, the seed and the last loss on one line."""
         cut = "" if self.cut is None else f" ({self.cut:,} of them cut)"
         ended = f", INTERRUPTED after {len(self.losses)}" if self.partial else ""
         decay = "" if self.decay is None else f" x {self.decay:g} an epoch"
@@ -392,7 +398,7 @@ class Trained(Recipe):
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Limit torch to one thread: small layers are not faster on two, and sums keep their order."""
+    """Limit torch to one thread, so that the results do not depend on the number of threads."""
     return set_torch_threads(1)
 
 
@@ -405,17 +411,19 @@ def run_epochs(
     *,
     patience: float = math.inf,
 ) -> tuple[tuple[float, ...], bool]:
-    """Run epochs on one thread of torch; after Ctrl-C restore the last complete epoch.
+    """Run the epochs of a training on one torch thread.
+
+    After Ctrl-C, the function restores the weights after the last complete epoch.
 
     Args:
-        run_epoch: function that trains for an epoch, counted from 1, and returns the mean loss.
+        run_epoch: function that trains for one epoch and returns the mean loss. Its argument is the
+            number of the epoch, from 1.
         epochs: number of epochs.
         weights: tensors that are trained.
         rng: generator that seeds torch's default generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
-        patience: largest number of consecutive epochs without a new smallest loss. Then the
-            training stops.
+        patience: the training stops if more than so many epochs in a row have no new smallest loss.
 
     Returns:
         The loss of each complete epoch, and True if Ctrl-C stopped the training early.
@@ -446,7 +454,7 @@ def run_epochs(
 def require_convergence(
     is_small: bool, lr: float, epoch: int, strength: float | None = None
 ) -> None:
-    """Raise an error that names the epoch and the rate, unless a loss or weight is small."""
+    """Raise an error with the epoch and the learning rate, unless `is_small` is True."""
     if not is_small:
         also = f", as the strength must, {strength:g}" if strength else ""
         need = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
@@ -467,29 +475,32 @@ def train_classifier(
     adversary: Any = None,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train an extractor and a classifier together, in place.
+    """Train a text encoder (the extractor) and a classifier together; weights change in place.
 
     Args:
-        extractor: module from `Units` to rows, with gradients; the identity if `units` are rows.
-        transform: function from rows to rows of a bounded set.
-        head: module from rows to a score for each label.
-        units: `Units` of the training texts, or their rows as a tensor.
-        codes: codes of their labels, int64, shape `(texts,)`.
-        noise: function from an epsilon to a layer that adds noise.
-        schedule: schedule of the training noise, with an epsilon for each epoch or batch, or None
-            without noise. See `text.schedules`.
-        recipe: epochs, batch size and rates.
+        extractor: module from `Units` to vectors of texts, with gradients. It is the identity if
+            `units` is a tensor of vectors.
+        transform: function that maps the vectors to a bounded set.
+        head: module from vectors to a score (logit) for each label.
+        units: `Units` of the training texts, or a tensor with a vector for each training text.
+        codes: integer code of the label of each text, int64, shape `(texts,)`.
+        noise: function from an epsilon to a layer that adds noise of this epsilon.
+        schedule: function `(epoch, epochs, rng) -> epsilon` for the training noise, or None without
+            noise.
+        recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
-        adversary: object that trains against the extractor, or None. It has `weights`, which it
-            trains. `step(rows, batch)` is its training step on detached vectors of the texts at the
-            places `batch`. `penalty(rows, batch)` is added to the loss and must not change the
-            extractor or the classifier. `strength` is the factor of the penalty.
+        adversary: object that is trained against the extractor, or None. Its attribute `weights`
+            has the tensors to train. Its method `step(rows, batch)` takes a training step on the
+            vectors `rows` of the texts with numbers `batch`, without gradients for the extractor.
+            Its method `penalty(rows, batch)` returns a number that is added to the loss. This
+            method must not change the extractor or the classifier. Its attribute `strength`, the
+            weight of the penalty, is used in error messages.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The mean loss of the classifier in each epoch, and True if Ctrl-C stopped the training
-        early. The weights are from the last complete epoch.
+        The mean cross entropy of the labels in each epoch, and True if Ctrl-C stopped the training
+        early. After Ctrl-C, the modules have the weights after the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -546,7 +557,7 @@ def _split_into_batches(units: Any, order: Any, size: int) -> Any:
 
 
 def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
-    """Take one step of gradient descent, like torch's SGD but without its overhead of 0.1 ms."""
+    """Take one step of gradient descent, as `torch.optim.SGD` does, but faster."""
     gradients = torch.autograd.grad(loss, weights)
     with torch.no_grad():
         for weight, gradient in zip(weights, gradients, strict=True):
@@ -555,14 +566,14 @@ def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared(Shown):
-    """Texts of a corpus in the encoding of `TextClassifier.prepare`.
+    """Training texts that `TextClassifier.prepare` converted to numbers.
 
     Attributes:
         part: training texts with labels.
-        vocabulary: their words and word pairs.
-        units: their words and word pairs as numbers.
-        kind: settings of the vocabulary: treatment of unknown words, smallest number of
-            occurrences, and reserved names.
+        vocabulary: mapping from the words and word pairs of these texts to numbers.
+        units: words and word pairs of these texts as numbers.
+        kind: settings of the vocabulary: treatment of unknown words, smallest number of occurrences
+            of a known word, and names of reserved numbers.
     """
 
     part: Corpus
@@ -571,12 +582,12 @@ class Prepared(Shown):
     kind: tuple[Any, ...]
 
     def __repr__(self) -> str:
-        """Return a line with the number of texts and the vocabulary."""
+        """Return one line with the number of texts and the vocabulary."""
         return f"Prepared({len(self.units):,} texts, {self.vocabulary!r})"
 
 
 def training_part(corpus: Any) -> Corpus:
-    """Return the labelled texts for training: the training part, or all texts without a split."""
+    """Return the training part of a labelled corpus, or the whole corpus if it has no split."""
     whole = instance("corpus", corpus, Corpus)
     part: Corpus = whole if whole.split is None else whole.train
     if part.labels is None:
@@ -585,7 +596,9 @@ def training_part(corpus: Any) -> Corpus:
 
 
 def labels_of(part: Corpus) -> tuple[Any, Any]:
-    """Return the distinct labels, and the code of each text's label as an int64 tensor.
+    """Return the distinct labels, sorted, and the integer code of the label of each text.
+
+    The code is the position of the label in the sorted labels, as an int64 tensor.
 
     Raises:
         ValueError: if all texts have the same label.

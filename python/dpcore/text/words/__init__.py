@@ -1,4 +1,7 @@
-"""Mechanisms that replace words, sampled in Rust. Losses are exact if a mechanism is a table."""
+"""Mechanisms that replace words by random words, with sampling in Rust.
+
+If the output probabilities of a mechanism are known as a table, its privacy losses are exact.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words with vectors, from files or from gensim."""
+"""Words with their vectors (embeddings), from files or from gensim."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Vectors = dict[str, npt.NDArray[np.float64]]
 _VECTOR_FORMAT = "word2vec-JSON (MIT)"
 
 _MAX_DIRECT_DIM: Final = 4
-"""Largest dimension at which distances are computed from differences, without a matrix product."""
+"""Largest number of entries of a vector for distances computed without a matrix product."""
 _CANCELLATION_SHARE: Final = 1e-6
-"""Share of the largest squared length. A squared distance below it has lost six of 16 digits."""
+"""A squared distance below this share of the largest squared length is computed once more."""
 
 
 @suggest_arguments
@@ -37,16 +37,16 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
     r"""Read a JavaScript file of word vectors, with one word per line.
 
     Args:
-        path: a file such as wordvecs1000.js. Its first line is `var NAME={` and its last line is
-            `};`. Each line between has a word in quotes, a colon, a list of numbers and a comma.
+        path: a file such as wordvecs1000.js. The first line is `var NAME={`, and the last line is
+            `};`. Each other line has a word in quotes, a colon, a list of numbers and a comma.
 
     Returns:
-        Dictionary from word to vector in the order of the file. All vectors have the same length.
+        Dictionary from word to vector, in the order of the file. All vectors have the same length.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line has another form, a word is repeated, lengths differ, or an entry is
-            not finite. The message names file and line.
+        ValueError: if a line has another form, a word is repeated, two vectors differ in length, or
+            a number is not finite. The message names the file and the line.
 
     Example:
         >>> import tempfile
@@ -84,23 +84,25 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
 
 
 def text_vectors(path: Path, limit: int | None = None) -> Vectors:
-    """Read words and their vectors from a text file of GloVe or word2vec, one word per line.
-
-    Reading stops after `limit` words.
+    """Read words and their vectors from a text file in the format of GloVe or word2vec.
 
     Args:
-        path: a file whose lines have a word and its numbers, separated by blanks. A first line of
-            two whole numbers (word2vec) states the number of words and the length of a vector.
-        limit: largest number of words to read. Defaults to all words.
+        path: a file with one word per line. A line has a word and the numbers of its vector,
+            separated by blanks. In the format of word2vec, the first line has only two whole
+            numbers: the number of words and the length of a vector.
+        limit: largest number of words to read, from the start of the file. None means all words.
 
     Returns:
-        Dictionary from word to vector in the order of the file. All vectors have the same length.
+        Dictionary from word to vector, in the order of the file. All vectors have the same length.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is not a word with as many finite numbers as in the first line, a word
-            is repeated, or the number of words differs from the stated number. The message names
-            file and line.
+        ValueError: for one of these reasons (the message names the file and the line):
+
+            - a line is not a word with finite numbers;
+            - two vectors differ in length;
+            - a word is repeated;
+            - the number of words differs from the number in the first line.
     """
     if not path.is_file():
         raise missing_file(path, "a text file of word vectors")
@@ -130,7 +132,7 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
 
 
 def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64] | None]:
-    """Return the word of a line and its vector; the vector is None if it is not valid."""
+    """Return the word of a line and its vector, or None as the vector if it is not valid."""
     # Some words of GloVe contain blanks, so the numbers are counted from the end of the line.
     word, *numbers = line.rsplit(" ", width) if width else [""]
     try:
@@ -149,9 +151,9 @@ class Embedding(Record):
     Args:
         words: the words, without repetition.
         vectors: finite numbers, shape `(words, dim)`; stored as float64.
-        origin: source of the vectors, as reports print it.
-        claimed: claimed epsilon of the noise on the vectors, or None if they have no noise.
-        real: true epsilon of that noise for any two words.
+        origin: source of the vectors (for example, the name of the file), for reports.
+        claimed: claimed epsilon of the noise on the vectors, or None if the vectors have no noise.
+        real: true epsilon of the noise on the vectors, for any two words; None without noise.
 
     Raises:
         TypeError: if `words` are not strings or `vectors` are not numbers.
@@ -170,7 +172,7 @@ class Embedding(Record):
     rows: dict[str, int] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check and freeze words and vectors."""
+        """Check the words and vectors, and make the vectors read-only."""
         entries = [] if isinstance(self.words, str) else self.words
         words = tuple(word for word in entries if isinstance(word, str))
         if not words or len(words) < len(entries):
@@ -192,10 +194,13 @@ class Embedding(Record):
 
     @classmethod
     def of(cls, model: Any) -> Embedding:
-        """Create an embedding from gensim's `KeyedVectors`, or from a model with these as `wv`.
+        """Create an embedding from gensim's `KeyedVectors`, or from a gensim model.
+
+        The `KeyedVectors` of a model are its attribute `wv`.
 
         Raises:
-            TypeError: if the model has no such vectors.
+            TypeError: if the argument is not `KeyedVectors` and has no attribute `wv` of this
+                class.
         """
         vectors = model.wv if has_all(model, "wv") else model
         if not has_all(vectors, "index_to_key", "vectors"):
@@ -209,10 +214,15 @@ class Embedding(Record):
         r"""Read the vectors of words from a file.
 
         Args:
-            path: a text file of GloVe, with a word and its numbers in each line; or a text file of
-                word2vec, whose first line also states the numbers of words and of entries; or a
-                `.js` file as in `word_vectors`.
-            limit: largest number of words to read from the start of the file, or None for all.
+            path: a file in one of these formats:
+
+                - a text file of GloVe: each line has a word and the numbers of its vector;
+                - a text file of word2vec: the same, with a first line that has the number of words
+                  and the length of a vector;
+                - a `.js` file: the first line is `var NAME={`, the last line is `};`, and each
+                  other line has a word in quotes, a colon, a list of numbers and a comma.
+            limit: largest number of words to read, from the start of the file. None means all
+                words.
             normalise: True divides each vector by its Euclidean length.
 
         Returns:
@@ -222,7 +232,8 @@ class Embedding(Record):
             FileNotFoundError: if the file is missing.
             TypeError: if an argument is of the wrong kind.
             ValueError: if the file is truncated, a word is repeated, a vector is zero or not
-                finite, or two words have the same vector. The message names the line or the words.
+                finite, or two words have the same vector. The message names the line or the two
+                words.
 
         Source:
             Pennington, Socher and Manning (2014), the format of GloVe; Mikolov et al. (2013).
@@ -262,7 +273,7 @@ class Embedding(Record):
         """Check that no two words have the same vector.
 
         Args:
-            name: name of the vectors in the message.
+            name: name of the vectors in the error message.
 
         Raises:
             ValueError: if two words have the same vector; the message names the two words.
@@ -275,25 +286,26 @@ class Embedding(Record):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the words and vectors, 64 hexadecimal digits."""
+        """SHA-256 hash of the words and vectors, as 64 hexadecimal digits."""
         digest = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(self.vectors, "<f8").tobytes())
         return digest.hexdigest()
 
     @property
     def dim(self) -> int:
-        """Length of a vector."""
+        """Number of entries of a vector."""
         return int(self.vectors.shape[1])
 
     def distances(self, numbers: npt.NDArray[np.int64]) -> Floats:
         """Compute the Euclidean distances of some words to all words.
 
         Args:
-            numbers: word numbers, shape `(n,)`.
+            numbers: positions of some words in the list of words, shape `(n,)`.
 
         Returns:
-            Distances of shape `(n, V)`; exactly 0 from a word to itself. Short distances are
-            computed from differences, because a matrix product would leave only few correct digits.
+            Distances of shape `(n, V)` for V words in all. The distance of a word to itself is
+            exactly 0. Small distances are computed from differences of vectors, because a matrix
+            product would give only few correct digits.
 
         Example:
             >>> Embedding(("bad", "good"), [[0.0], [1.5]]).distances(np.array([1]))
@@ -328,11 +340,11 @@ class Embedding(Record):
         return vector
 
     def __reduce__(self) -> tuple[type[Embedding], tuple[Any, ...]]:
-        """Rebuild through the constructor, because pickled arrays would be writeable again."""
+        """Return the constructor call for pickle, so that unpickled arrays are read-only."""
         return type(self), (self.words, self.vectors, self.origin, self.claimed, self.real)
 
     def __repr__(self) -> str:
-        """Return the number of words, their dimension, their origin and the noise."""
+        """Return one line: number of words, length of a vector, origin, and noise if any."""
         origin = f", {self.origin}" if self.origin else ""
         noise = ""
         if self.real is not None:

@@ -1,7 +1,8 @@
-"""SanText, SanText+, TEM and CusText: exponential mechanisms whose scores use a metric.
+"""SanText, SanText+, TEM and CusText: exponential mechanisms that replace words.
 
-`calibrate` finds the parameter at which the largest loss of any two words has a given value.
-`compare` shows which words each mechanism keeps at that loss.
+The probability of a new word depends on its distance from the word of the text. `calibrate` finds
+the epsilon at which the largest privacy loss between two words has a given value. `compare`
+compares the mechanisms at the same largest loss.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ Mapping = Literal["conservative", "aggressive"]
 _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 
 _MAX_EPSILON_RATIO: Final = 2.0**40
-"""Largest ratio of two values of epsilon. Beyond it a loss counts as unreachable."""
+"""Largest ratio of two values of epsilon in the search by `calibrate`."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Number of words, and of draws per word, to count shares if there is no table."""
+"""Number of words and number of draws per word for estimates, if there is no table."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
-"""Relative width of the last interval of the search for epsilon."""
+"""Relative precision of the epsilon that `calibrate` finds."""
 _COMPARISON_HEADER: Final = (
     "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
     "   words/s"
@@ -49,13 +50,14 @@ _COMPARISON_HEADER: Final = (
 class MetricExponential(MetricMechanism, TableMechanism):
     """The exponential mechanism for a metric m: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
 
-    By the triangle inequality, the loss of x against x' is largest at output x. There it is epsilon
-    m(x, x')/2 + ln Z(x') - ln Z(x).
+    Here x is the word of the text, y is the new word, and Z(x) normalises the probabilities. The
+    privacy loss of x against x' is ln P(y | x)/P(y | x'). By the triangle inequality, this loss is
+    largest at the output y = x. The largest loss is ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
     """
 
     @property
     def gamma(self) -> float:
-        """Distance beyond which all words have the same score; infinite without such a limit."""
+        """Distance beyond which all words have the same probability; infinite without a limit."""
         return math.inf
 
     def _scores_of(self, numbers: Ints, sign: float = -1.0) -> Floats:
@@ -71,24 +73,24 @@ class MetricExponential(MetricMechanism, TableMechanism):
 
     @cached_property
     def _log_normalisers(self) -> Floats:
-        """Natural logarithm of the normaliser Z of each word."""
+        """Logarithm of the normalising constant Z(x) of each word x."""
         numbers, parts = np.arange(len(self.vectors)), split_rows(*self.shape)
         return np.concatenate([_log_sums(self._scores_of(numbers[part])) for part in parts])
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, Ints]:
-        """Compute the exact worst loss of words against all words, and an output that attains it.
+        """Compute the largest privacy loss of some words x against all words x', in nats.
 
         Args:
-            start: number of the first row.
-            stop: number of the row after the last.
+            start: position of the first word x.
+            stop: position after the last word x.
 
         Returns:
-            Two arrays of shape `(stop - start, V)`. The first is the maximum over y of ln P(y |
-            x)/P(y | x'). The second is the number of an output y that attains this maximum, which
-            is the word x itself.
+            Two arrays of shape `(stop - start, V)`. The first array is the maximum over outputs y
+            of ``ln P(y | x)/P(y | x')``. The second array is the position of an output y with this
+            maximum. This output is the word x.
 
         Raises:
-            ValueError: if a row is out of range.
+            ValueError: if `start` or `stop` is out of range.
         """
         numbers = require_rows(len(self.vectors), start, stop)
         losses = self._scores_of(numbers, sign=1.0)
@@ -97,18 +99,18 @@ class MetricExponential(MetricMechanism, TableMechanism):
         return losses, np.broadcast_to(numbers[:, None], losses.shape)
 
     def worst_loss(self) -> float:
-        """Compute the largest loss of any two words, in nats."""
+        """Compute the largest privacy loss between any two words, in nats."""
         parts = split_rows(*self.shape)
         return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
 
     def largest_losses(self, numbers: Ints) -> Floats:
-        """Compute the largest loss of each word against any other word, in the worse direction.
+        """Compute the largest privacy loss between each of some words and any other word.
 
         Args:
-            numbers: word numbers, shape `(n,)`.
+            numbers: positions of the words, shape `(n,)`.
 
         Returns:
-            Losses in nats, shape `(n,)`.
+            Losses in nats, shape `(n,)`. Each loss is the larger of the two directions.
         """
         largest = np.empty(len(numbers))
         for i, number in enumerate(numbers.tolist()):
@@ -121,7 +123,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
 
 
 def _log_sums(scores: Floats) -> Floats:
-    """Return logarithms of the row sums of exp(scores). The largest score of each row must be 0."""
+    """Return ln(sum(exp(scores))) for each row. The largest score of each row must be 0."""
     sums: Floats = np.log(np.exp(scores).sum(axis=1))
     return sums
 
@@ -129,7 +131,10 @@ def _log_sums(scores: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SanText(MetricExponential):
-    """SanText: the probability of y on x is proportional to exp(-epsilon d(x, y)/2).
+    """SanText: replaces x by y with probability proportional to exp(-epsilon d(x, y)/2).
+
+    Here x and y are words, and d is the Euclidean distance of their vectors. A new word y is drawn
+    for each word x of a text.
 
     Args:
         vectors: the words and their vectors.
@@ -159,20 +164,23 @@ class SanText(MetricExponential):
 class TEM(MetricExponential):
     """The truncated exponential mechanism: words farther than gamma from x are equally probable.
 
-    The threshold is gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta). Words within gamma of x have
-    the score -d. A bottom element replaces the n other words and has the score -gamma + 2
-    ln(n)/epsilon. If it is drawn, one of these n words is chosen uniformly. This is the exponential
-    mechanism with the metric min(d, gamma).
+    Here x is the word of the text, d is the Euclidean distance of vectors, and
+    ``gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta)``. A word within distance gamma of x has the
+    score -d. The n other words share one element with the score ``-gamma + 2 ln(n)/epsilon``. The
+    mechanism draws an element with probability proportional to ``exp(epsilon score/2)``. If the
+    shared element is drawn, the mechanism chooses one of the n words uniformly. The result is the
+    exponential mechanism with the metric min(d, gamma).
 
     Args:
         vectors: the V words and their vectors.
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
-        beta: largest probability of a word farther than gamma, in (0, 1). It must be so small that
-            gamma is above 0.
+        beta: largest probability that the new word is farther than gamma from x, in (0, 1). It must
+            be so small that gamma is above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: for the reasons of `SanText`, or if `beta` is out of range.
+        ValueError: if a number is out of range, there is only one word, or two words have the same
+            vector.
 
     Source:
         Carvalho, Vasiloudis, Feyisetan and Wang (2021).
@@ -197,7 +205,7 @@ class TEM(MetricExponential):
 
     @property
     def gamma(self) -> float:
-        """Distance beyond which all words have the same score."""
+        """Distance from the word of the text beyond which all words are equally probable."""
         others = len(self.vectors) - 1
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
 
@@ -207,21 +215,22 @@ class TEM(MetricExponential):
 class SanTextPlus(MetricMechanism, TableMechanism):
     """SanText+: always replaces sensitive words, and replaces other words with probability p.
 
-    The new words are always sensitive words, and the claim covers only them. If a word that is not
-    sensitive is kept, it reveals itself: its loss against any other word is infinite.
+    The new words are always sensitive words. The claimed epsilon holds only for two sensitive
+    words. If a word that is not sensitive is not replaced, the output reveals this word. Therefore
+    the privacy loss between this word and any other word is infinite.
 
     Args:
         vectors: the words and their vectors.
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
         sensitive: the sensitive words. Words that are not in `vectors` are ignored.
         p: probability that a word that is not sensitive is replaced, in (0, 1].
-        from_texts: True if `sensitive` was computed from private texts. Then the list is a release
-            that the claim does not cover, and reports state this.
+        from_texts: True if `sensitive` was computed from private texts. The claimed epsilon then
+            does not include the information in this list, and reports state this limit.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: for the reasons of `SanText`, if no sensitive word has a vector, or if p is out
-            of range.
+        ValueError: if a number is out of range, there is only one word, two words have the same
+            vector, or no sensitive word has a vector.
 
     Source:
         Yue, Du, Wang, Li, Sun and Chow (2021), SanText+.
@@ -255,9 +264,9 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def rarest(
         cls, vectors: Embedding, epsilon: float, texts: Any, *, share: float = 0.9, p: float = 0.3
     ) -> SanTextPlus:
-        """Create the mechanism whose sensitive words are the rarest words of some texts.
+        """Create a mechanism whose sensitive words are the rarest words of some texts.
 
-        The result records that its sensitive words are from private texts.
+        The mechanism has `from_texts=True`, because the sensitive words depend on the texts.
 
         Args:
             vectors: the words and their vectors.
@@ -268,7 +277,8 @@ class SanTextPlus(MetricMechanism, TableMechanism):
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: for the reasons of the class, or if `share` is out of range.
+            ValueError: if a number is out of range, there is only one word, or two words have the
+                same vector.
         """
         share = real("share", share, low=0.0, high=1.0, open_low=True)
         words = map(words_of, texts_of("texts", training_texts(texts)))
@@ -278,7 +288,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         return cls(vectors, epsilon, tuple(order[:number]), p, from_texts=True)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes for a report on a pair."""
+        """Return notes on the limits of the claim, for the report on two words or texts."""
         notes = super().notes_on(pair)
         if not self.from_texts:
             return notes
@@ -303,21 +313,22 @@ class SanTextPlus(MetricMechanism, TableMechanism):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class CusText(TableMechanism):
-    """CusText: draws from a list of k words near x, with probability ∝ exp(epsilon u(y)/2).
+    """CusText: replaces a word x by a word y from a list of k words near x.
 
-    The score u is the distance from x, rescaled to [0, 1] within the list: 1 for the nearest word,
-    0 for the farthest. The claim holds only for two words with the same list of outputs
-    (`same_list`). Two words with different lists have an infinite loss. The distance of two texts
-    is the number of places at which their words differ.
+    The probability of y is proportional to ``exp(epsilon u(y)/2)``. The score u is 1 for the word
+    of the list that is nearest to x, and 0 for the farthest word of the list. The score decreases
+    linearly with the Euclidean distance from x. The claimed epsilon holds only for two words with
+    the same list (`same_list`). The privacy loss between two words with different lists is
+    infinite. The distance between two texts is the number of places at which their words differ.
 
     Args:
         vectors: the V words and their vectors.
-        epsilon: privacy parameter for two words with the same list, above 0.
+        epsilon: claimed epsilon for two words with the same list, above 0.
         k: number of words in a list, from 1 to V.
-        mapping: "conservative" cuts the words into clusters of k words. Each cluster is the list of
-            all its words. It consists of the first word that is not yet in a cluster and the k - 1
-            nearest such words. The last cluster may be smaller. "aggressive" gives each word a list
-            of the k words nearest to it.
+        mapping: "conservative" splits the words into clusters of k words. The list of a word is its
+            cluster. A cluster has the first word that is not in an earlier cluster, and the k - 1
+            nearest words that are not in an earlier cluster. The last cluster may be smaller.
+            "aggressive" gives each word a list of the k nearest words, which include the word.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -355,13 +366,16 @@ class CusText(TableMechanism):
 
     @property
     def same_list(self) -> npt.NDArray[np.bool_]:
-        """Matrix of the pairs of words with the same list; the claim applies only to them."""
+        """Boolean matrix, shape `(V, V)`: True for two words with the same list.
+
+        The claimed epsilon holds only for two such words.
+        """
         numbers = np.unique(np.sort(self._lists, axis=1), axis=0, return_inverse=True)[1].ravel()
         is_same: npt.NDArray[np.bool_] = numbers[:, None] == numbers
         return is_same
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes for a report on a pair."""
+        """Return notes on the limits of the claim, for the report on two words or texts."""
         notes = super().notes_on(pair)
         if self.loss(pair) == float("inf"):
             notes += ("the words have different lists of outputs: the loss is infinite",)
@@ -373,7 +387,7 @@ class CusText(TableMechanism):
 
     @cached_property
     def _lists(self) -> Ints:
-        """Output list of each word, shape `(V, k)`; -1 fills the end of a short list."""
+        """Positions of the words in the list of each word, shape `(V, k)`; -1 fills short lists."""
         left = np.arange(len(self.vectors))
         if self.mapping == "aggressive":
             return self._nearest_words(left, left)
@@ -385,7 +399,7 @@ class CusText(TableMechanism):
         return lists
 
     def _nearest_words(self, numbers: Ints, among: Ints) -> Ints:
-        """Return the k words of `among` nearest to each word; ties go to the lowest number."""
+        """Return the k words of `among` that are nearest to each word; earlier words win ties."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
         return among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
 
@@ -406,13 +420,13 @@ class CusText(TableMechanism):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordCalibration(Record):
-    """A mechanism with its calibrated epsilon, and its largest loss over any two words.
+    """A mechanism that replaces words, with the epsilon that `calibrate` found.
 
     Args:
-        mechanism: the mechanism with the epsilon that `calibrate` found.
-        loss: largest loss in nats.
-        is_exact: True if `loss` is the exact value. False if it is the upper bound from the noise,
-            which the choice of a word can only lower.
+        mechanism: the mechanism with this epsilon.
+        loss: largest privacy loss between any two words, in nats.
+        is_exact: True if `loss` is exact. False if `loss` is an upper bound: the privacy loss of
+            the noisy vector. The choice of a word from the noisy vector cannot increase the loss.
     """
 
     mechanism: WordMechanism
@@ -427,24 +441,25 @@ class WordCalibration(Record):
 
 @suggest_arguments
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
-    """Find the epsilon at which the largest loss of any two words has a given value.
+    """Find the epsilon at which the largest privacy loss between any two words has a given value.
 
     Args:
-        kind: class of the mechanism. For `SanText` and `TEM` the loss is exact. For `MetricLaplace`
-            and `Vickrey` the loss is the upper bound from the noise: epsilon times the largest
-            distance. One-dimensional vectors have a table; then the result has the exact loss,
-            which is below this bound.
+        kind: class of the mechanism. For `SanText` and `TEM`, the loss of the result is exact. For
+            `MetricLaplace` and `Vickrey`, `calibrate` uses an upper bound on the loss: epsilon
+            times the largest distance between two words. For one-dimensional vectors, these two
+            classes have a table of probabilities. The result then has the exact loss, which is
+            below the bound.
         vectors: the words and their vectors.
-        loss: largest loss in nats, above 0.
-        **settings: further arguments of the class.
+        loss: largest privacy loss in nats, above 0.
+        **settings: further arguments of the class, such as `beta` of `TEM`.
 
     Returns:
-        The mechanism and its loss.
+        The mechanism and its largest loss.
 
     Raises:
         TypeError: if `kind` is not a class of this package or `vectors` is not an `Embedding`.
-        ValueError: if the class has an infinite loss for some words (`CusText`, `SanTextPlus`), or
-            no epsilon gives this loss.
+        ValueError: if `kind` has an infinite loss for some words (`CusText` or `SanTextPlus`), or
+            no epsilon gives the requested loss.
 
     Example:
         >>> from dpcore.text.words import SanText
@@ -485,21 +500,23 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordFigures(Record):
-    """Figures of one mechanism: its loss, and how many words it leaves unchanged.
+    """Measurements of one mechanism: its privacy loss, and its effect on words.
 
     Args:
-        name: name of its class.
-        epsilon: its privacy parameter.
-        loss: largest loss of any two words, in nats.
-        is_exact: True if `loss` is exact; False if it is an upper bound from the noise.
-        ratio: largest loss per unit of distance divided by the claimed epsilon, or None without a
-            table.
-        infinite_share: share of the ordered pairs of words that have an infinite loss.
-        delta: largest delta over all pairs at the claimed epsilon.
-        kept: mean probability that a word is left unchanged.
-        support: median over words of the number of outputs that carry .95 of the probability.
-        is_counted: True if `kept` and `support` were counted on draws: 100 words, 1,000 draws each.
-        words_per_second: number of words replaced in one second on this machine.
+        name: name of the class of the mechanism.
+        epsilon: privacy parameter of the mechanism.
+        loss: largest privacy loss between any two words, in nats.
+        is_exact: True if `loss` is exact. False if it is an upper bound.
+        ratio: largest privacy loss per unit of distance, divided by the claimed epsilon. A ratio
+            above 1 refutes the claim. None if the mechanism has no table of probabilities.
+        infinite_share: share of the ordered pairs of words whose privacy loss is infinite.
+        delta: largest delta of a pair of words at the claimed epsilon.
+        kept: mean probability that a word is not changed.
+        support: for each word, the smallest number of outputs with probability .95 together; the
+            median over the words.
+        is_counted: True if `kept` and `support` are estimates from 1,000 draws for each of 100
+            words. False if they are exact.
+        words_per_second: number of words that the mechanism replaces in one second on this machine.
     """
 
     name: str
@@ -515,7 +532,7 @@ class WordFigures(Record):
     words_per_second: float
 
     def __str__(self) -> str:
-        """Return one row of the table of `WordComparison`."""
+        """Return the measurements on one line."""
         loss = f"{self.loss:.4g}{'' if self.is_exact else ' (bound)'}"
         ratio = "-" if self.ratio is None else f"{self.ratio:.3f}"
         support = f"{self.support:,.0f}{' (counted)' if self.is_counted else ''}"
@@ -529,12 +546,12 @@ class WordFigures(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordComparison(Record):
-    """Comparison of mechanisms at the same largest loss of any two words.
+    """Comparison of mechanisms with the same largest privacy loss between any two words.
 
     Args:
-        loss: the common largest loss, in nats.
-        vectors: number, dimension and SHA-256 of the vectors.
-        rows: figures of each mechanism.
+        loss: largest privacy loss of all mechanisms, in nats.
+        vectors: number of words, number of entries of a vector, and SHA-256 hash of the vectors.
+        rows: measurements of each mechanism.
     """
 
     loss: float
@@ -542,11 +559,11 @@ class WordComparison(Record):
     rows: tuple[WordFigures, ...]
 
     def __getitem__(self, name: str) -> WordFigures:
-        """Return the figures of one class, by its name."""
+        """Return the measurements of the mechanism with this class name."""
         return {row.name: row for row in self.rows}[name]
 
     def __str__(self) -> str:
-        """Return a table with a line for each mechanism."""
+        """Return a table with a row for each mechanism."""
         title = f"{self.vectors}: at most {self.loss:g} nats for any two words where that can be"
         return "\n".join([title, _COMPARISON_HEADER, *map(str, self.rows)])
 
@@ -555,22 +572,21 @@ class WordComparison(Record):
 def compare(
     vectors: Any, loss: float, *, rng: Rng = None, progress: bool | None = None
 ) -> WordComparison:
-    """Compare mechanisms at the same largest loss of any two words.
+    """Compare mechanisms that replace words, at the same largest privacy loss between two words.
 
     `SanText` and `TEM` have exactly this loss. `MetricLaplace` and `Vickrey` have at most this
-    loss, by the bound from their noise. `CusText` has an infinite loss for words with different
-    lists; its epsilon is set to this loss. `SanTextPlus` is left out, because it needs a list of
-    sensitive words.
+    loss. For `CusText`, words with different lists have an infinite loss, so its epsilon is set to
+    this loss. `SanTextPlus` is not compared, because it needs a list of sensitive words.
 
     Args:
         vectors: the words and their vectors.
-        loss: largest loss in nats, above 0.
-        rng: None, an int seed or a numpy Generator, for figures that are counted on draws.
+        loss: largest privacy loss in nats, above 0.
+        rng: None, an int seed or a numpy Generator, for measurements that are estimated from draws.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal for
             long work.
 
     Returns:
-        The comparison; `comparison["SanText"]` is one of its rows.
+        The comparison. For example, `comparison["SanText"]` has the measurements of `SanText`.
 
     Raises:
         TypeError: if `vectors` is not an `Embedding` or `loss` is not a number.
@@ -601,7 +617,7 @@ def compare(
 def _measure_mechanism(
     name: str, mechanism: WordMechanism, loss: float | None, rng: np.random.Generator
 ) -> WordFigures:
-    """Compute or count the figures of one mechanism."""
+    """Compute the measurements of one mechanism, or estimate them from draws."""
     size, table = len(mechanism.vectors), None
     words = np.arange(size)
     if mechanism.has_table:

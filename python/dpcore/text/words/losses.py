@@ -1,4 +1,7 @@
-"""Losses between two texts, and the report on one text: what it keeps and what it can lose."""
+"""Privacy losses between two texts, and the report on one text.
+
+The report shows the largest privacy loss of the text, and the probability that its words remain.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +27,23 @@ from ...suggestions import suggest_arguments
 UNKNOWN: Final = ("error", "drop", "keep", "uniform")
 
 ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
-"""Orders of the Renyi divergences. The distance of an order from 1 grows by one eighth at each
+"""Orders of the Renyi divergences. The difference between an order and 1 grows by an eighth at each
 step."""
 
 CARRIED: Final = 0.95
-"""Probability that the outputs in a word's support carry together."""
+"""Total probability of the outputs that count as the support of a word."""
 
 CONFIDENCE: Final = 0.95
-"""Confidence of the limits of counted figures."""
+"""Confidence level of the limits of shares that are estimated from draws."""
 
 _DRAWS_PER_WORD: Final = 10_000
-"""Number of draws of each word if there is no table."""
+"""Number of draws of each word if the mechanism has no table of probabilities."""
 
 _DELTA_ERROR: Final = 1e-12
-"""Numerical error of the delta of the noise. It is subtracted from a requested delta."""
+"""Numerical error of the computed delta. It is subtracted from a requested delta."""
 
 _MAX_ROW_ENTRIES: Final = 2**21
-"""Number of row entries in memory at once, 8 bytes each."""
+"""Number of entries of a block of a matrix, 8 bytes each, that are in memory at once."""
 
 _UNKNOWN_WORD_NOTES: Final = {
     "drop": "left out, and their number is released with the length",
@@ -51,21 +54,24 @@ _UNKNOWN_WORD_NOTES: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextLoss(Record):
-    """Losses of a mechanism between two texts of the same length.
+    """Privacy losses of a mechanism between two texts with the same number of words, in nats.
 
     Args:
         words: number of words of each text.
-        changed: number of places at which the texts differ.
-        claimed: epsilon times the sum of the distances. It is infinite if a word at these places
-            has no vector, because the claim does not cover such a word.
-        one_word: loss at the worst of these places only.
-        whole: loss of the whole texts, the sum over the places, in the worse direction.
-        delta: delta of the last two figures.
-        at_delta: upper bound on the loss of the whole texts at `delta`; never above `whole`.
-        one_word_at_delta: upper bound on the loss at the worst place at `delta`; never above
-            `one_word`.
-        is_exact: True if `one_word` and `whole` are computed from the table. False if they are
-            upper bounds from the noise, which the choice of a word can only lower.
+        changed: number of places at which the two texts have different words.
+        claimed: claimed bound on the loss: epsilon times the sum of the distances between the words
+            at these places. It is infinite if a word at these places has no vector, because the
+            claim does not include such a word.
+        one_word: largest loss at one of these places.
+        whole: loss of the whole texts: the sum of the losses at these places, in the direction with
+            the larger sum.
+        delta: delta of `at_delta` and `one_word_at_delta`.
+        at_delta: upper bound on the loss of the whole texts at `delta`. It is never above `whole`.
+        one_word_at_delta: upper bound on the largest loss at one place at `delta`. It is never
+            above `one_word`.
+        is_exact: True if `one_word` and `whole` are exact. False if they are upper bounds: the
+            losses of the noisy vectors. The choice of a word from a noisy vector cannot increase
+            the loss.
     """
 
     words: int
@@ -79,7 +85,7 @@ class TextLoss(Record):
     is_exact: bool = True
 
     def __str__(self) -> str:
-        """Return one line for each figure."""
+        """Return the losses as text, one on each line."""
         kind = _describe_exactness(self.is_exact)
         return (
             f"texts of {self.words:,} words that differ in {self.changed:,}; their number is "
@@ -94,18 +100,19 @@ class TextLoss(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordReport(Record, word="WordReport"):
-    """Figures of one word of a text.
+    """Measurements of one word of a text.
 
     Args:
         word: the word, or "<unknown>" for words without a vector.
-        times: number of places of the text with this word.
-        kept: probability N_w that the word is left unchanged; exact, or the share of the draws.
-        kept_limits: confidence limits of `kept` at 95 %. If `kept` is exact, the two limits are
-            equal to it.
-        support: S_w, the smallest number of outputs that carry .95 of the probability. If it is
-            counted on draws, it can be smaller than S_w, because few draws miss rare outputs.
-        loss: largest loss against any other word in nats, in the worse direction. It is an upper
-            bound from the noise if `TextReport.is_exact` is False.
+        times: number of occurrences of this word in the text.
+        kept: probability N_w that the mechanism does not change the word. It is exact, or a share
+            of draws.
+        kept_limits: limits of the 95 % confidence interval for `kept`. If `kept` is exact, the two
+            limits are equal to `kept`.
+        support: smallest number S_w of outputs with probability .95 together. If this number is
+            estimated from draws, it may be too small, because draws miss rare outputs.
+        loss: largest privacy loss between this word and any other word, in nats, in the direction
+            with the larger loss. It is an upper bound if `TextReport.is_exact` is False.
     """
 
     word: str
@@ -119,18 +126,19 @@ class WordReport(Record, word="WordReport"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
-    """Report on one text: how much of it a mechanism leaves unchanged, and its largest loss.
+    """Report on one text: which words a mechanism leaves unchanged, and the largest privacy loss.
 
     Args:
-        mechanism: constructor call, with the vectors given by their number and SHA-256.
-        words: figures of each different word, in the order of the text.
-        length: number of words that are replaced. This number is released.
-        unknown: treatment of words without a vector.
-        strange: number of places of the text with words without a vector.
-        is_exact: True if all figures are computed from the table. False if `kept` and `support` are
-            counted on draws and losses are upper bounds from the noise.
-        draws: number of draws of each word; 0 if figures are exact.
-        seed: seed that repeats the draws, or None if figures are exact.
+        mechanism: name of the mechanism: its constructor call, with the number and the SHA-256 hash
+            of the vectors.
+        words: measurements of each different word, in the order of the text.
+        length: number of words that are replaced. The output reveals this number.
+        unknown: treatment of words without a vector: "error", "drop", "keep" or "uniform".
+        strange: number of occurrences of words without a vector.
+        is_exact: True if all measurements are exact. False if `kept` and `support` are estimated
+            from draws, and losses are upper bounds.
+        draws: number of draws for each word; 0 if the measurements are exact.
+        seed: seed that repeats the draws, or None if the measurements are exact.
     """
 
     mechanism: str
@@ -143,22 +151,25 @@ class TextReport(Record, word="TextReport"):
     seed: int | None
 
     def __post_init__(self) -> None:
-        """Check that the number of words without a vector is 0 if such words are an error."""
+        """Check that `strange` is 0 if `unknown` is "error"."""
         if self.unknown == "error" and self.strange:
             raise invalid("strange", "0 where unknown is 'error'", self.strange)
 
     @property
     def one_word(self) -> float:
-        """Largest loss if one word of the text is changed, in nats."""
+        """Largest privacy loss if one word of the text is replaced by another, in nats."""
         return max(word.loss for word in self.words)
 
     @property
     def any_text(self) -> float:
-        """Largest loss against any other text of this length, in nats: the sum over the places."""
+        """Largest privacy loss between this text and any text with as many words, in nats.
+
+        The value is the sum of the largest losses at all places of the text.
+        """
         return math.fsum(word.times * word.loss for word in self.words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields and losses as plain data for JSON; infinite losses become "inf"."""
+        """Return all fields and losses as plain data for JSON, with infinite losses as "inf"."""
         derived = {"one_word": self.one_word, "any_text": self.any_text}
         return {
             **encode_value(self),
@@ -166,7 +177,7 @@ class TextReport(Record, word="TextReport"):
         }
 
     def __str__(self) -> str:
-        """Return the two losses and a table with a row for each word."""
+        """Return `one_word`, `any_text`, and a table with a row for each word."""
         kind = _describe_exactness(self.is_exact)
         lines = [
             f"{self.mechanism}",
@@ -196,7 +207,7 @@ def _describe_exactness(is_exact: bool) -> str:
 
 
 def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> TextLoss:
-    """Compute the losses between two texts; see `WordMechanism.text_loss`."""
+    """Compute the privacy losses between the two texts a and b, for `WordMechanism.text_loss`."""
     delta = confidence_level(delta, "delta")
     first, second, differ = mechanism._read_two(a, b, choice("unknown", unknown, UNKNOWN))
     pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
@@ -232,7 +243,7 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
 def make_text_report(
     mechanism: Any, numbers: list[int], unknown: str, strange: int, rng: Rng
 ) -> TextReport:
-    """Compute the report of a text; see `WordMechanism.text_report`."""
+    """Compute the report on one text, for `WordMechanism.text_report`."""
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
     seed = None if is_exact else seed_of(rng)
@@ -252,7 +263,10 @@ def make_text_report(
 def _compare_words(
     mechanism: Any, words: Ints, delta: float, unknown: str
 ) -> tuple[Floats, float, Floats]:
-    """Return losses of two words in each direction, the loss at delta, and divergences."""
+    """Return the privacy loss between two words, the loss at delta, and Renyi divergences.
+
+    The loss and the divergences have an entry for each direction.
+    """
     is_known = words.max() < len(mechanism.vectors)
     if mechanism.has_table and (is_known or unknown != "keep"):
         p, q = mechanism.rows_with_unknown(words)
@@ -277,7 +291,11 @@ def _compare_words(
 def measure_words(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
-    """Return N_w, its limits of shape `(n, 2)`, and S_w; count them if there is no table."""
+    """Return `kept`, `kept_limits` and `support` of words, as `WordReport` defines them.
+
+    The limits have shape `(n, 2)`. Without a table of probabilities, the values are estimated from
+    draws.
+    """
     size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
     kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
     for part in split_rows(len(numbers), size):
@@ -300,7 +318,7 @@ def measure_words(
 
 
 def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
-    """Return the largest loss of each word against any other word, in the worse direction."""
+    """Return the largest privacy loss between each word and any other word, in nats."""
     worst, size = np.zeros(len(numbers)), len(mechanism.vectors)
     if unknown == "keep" or (unknown == "uniform" and not mechanism.has_table):
         # Under "keep" a word reveals itself. Under "uniform" without a table, no bound is known.
@@ -322,13 +340,16 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
 
 
 def split_rows(rows: int, width: int) -> list[slice]:
-    """Split rows of a given width into slices of some megabytes each."""
+    """Split the rows of a matrix with `width` columns into slices of at most 16 MiB each."""
     step = max(1, _MAX_ROW_ENTRIES // width)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
-    """Return the smallest epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S."""
+    """Return the smallest epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S.
+
+    P and Q are given by the logarithms of their probabilities.
+    """
     possible = log_p > -np.inf
     log_p, log_q = log_p[possible], log_q[possible]
     losses = log_p - log_q
@@ -346,7 +367,7 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
 
 
 def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
-    """Return the Renyi divergences of two laws at all orders, from log probabilities."""
+    """Return the Renyi divergences of P from Q at all orders, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], log_p[possible] - log_q[possible]
     if np.isinf(losses).any():
