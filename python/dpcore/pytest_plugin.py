@@ -392,11 +392,11 @@ class DPAudit:
         """Audit a table exactly; the test fails if its claim is refuted.
 
         Args:
-            table: a row for each input and a column for each output, in a form that
+            table: probability of each output (column) on each input (row), in a form that
                 `dpcore.audit_table` accepts.
             distances: distances between the inputs, or None.
             claim: the epsilon to test, at least 0. Defaults to the mechanism's own claim.
-            log: True if the table holds natural logarithms.
+            log: True if the table contains natural logarithms of the probabilities.
             **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
                 another name of `claim`.
 
