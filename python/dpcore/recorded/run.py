@@ -579,7 +579,7 @@ def _audit_runs(
 
 
 def _check_rows_kind(rows: Any) -> str:
-    """Return "independent" or "one_run"; raise an error for another value of the argument `rows`."""
+    """Return "independent" or "one_run"; raise an error for other values of the argument `rows`."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())

@@ -366,7 +366,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
 
 
 def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader) -> Groups | None:
-    """Return the group of each row, or None without groups; raise an error if a group is missing."""
+    """Return the group of each row, or None without groups; raise an error if one is missing."""
     from ..divergence.points import read_labels
 
     if groups is None:
