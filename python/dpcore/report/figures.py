@@ -29,7 +29,7 @@ PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
-"""Colour cycle of dpcore. `apply_style` replaces each colour by the same place of a style's cycle."""
+"""Colour cycle of dpcore. `apply_style` replaces these colours by those of the current cycle."""
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from .shown import name_of
 
 
 class PlainResult(Protocol):
-    """Protocol of a result: a dataclass that converts itself to plain data (JSON types) and back."""
+    """Protocol of a result: a dataclass with methods that convert it to JSON types and back."""
 
     @property
     def _is_verdict_slow(self) -> bool:
@@ -58,7 +58,8 @@ class PlainResult(Protocol):
 AnyResult = TypeVar("AnyResult", bound=PlainResult)
 
 Reading = Callable[[str, Any], Any]
-"""Type of a function `(name, value)` that returns the value of a field, from its value in a file."""
+"""Type of a function that gets the name of a field and its value in a file, and returns the value
+of the field."""
 
 _REAL_DTYPE: Final = re.compile("[<>|=][buifU]([0-9]{1,9})")
 _MAX_PADDED_WIDTH: Final = 4096

@@ -34,7 +34,7 @@ def dotted_name(fn: Any) -> str:
 
 
 def name_of(mechanism: Any) -> str:
-    """Return the name of a user's mechanism: its attribute `name`, or the function's dotted name."""
+    """Return the name of a user's mechanism: its attribute `name`, or else its dotted name."""
     own = getattr(mechanism, "name", None)
     return own if isinstance(own, str) else dotted_name(mechanism)
 
@@ -52,7 +52,7 @@ class Shown:
     if not TYPE_CHECKING:  # for mypy every name would be an attribute
 
         def __getattr__(self, name):
-            """Raise an AttributeError, which suggests the attribute that the user may have meant."""
+            """Raise an AttributeError that suggests which attribute the user may have meant."""
             if meant := advise_on_attribute(type(self), name):
                 text = f"{type(self).__name__!r} object has no attribute {name!r}: use {meant}"
                 raise AttributeError(text.format(self))

@@ -148,7 +148,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
 
 
 def _claim_to_code(claim: Any) -> str:
-    """Return the claim as Python code, or the name `claim` if the claim is too long to write out."""
+    """Return the claim as Python code, or the name `claim` if the code would be too long."""
     if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ENTRIES:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
     if isinstance(claim, Claim) and claim.parameter is not None:
@@ -261,7 +261,7 @@ def list_audit_figures(audit: Audit) -> dict[str, Any]:
 
 
 def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:
-    """Return the numbers and texts that the JSON of an audit of recorded outputs adds to its fields."""
+    """Return the numbers and texts that JSON files of this audit contain in addition to fields."""
     return {
         **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},
         "source_sha256": [run.sha256 for run in audit.provenance],
