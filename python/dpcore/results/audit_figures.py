@@ -131,7 +131,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
 
 
 def _find_bend(audit: Audit) -> float:
-    """Return the smallest type I error that the claim allows if the type II error is equal to it."""
+    """Return the smallest type I error that the claim allows if the type II error is the same."""
     if isinstance(audit.claim, Claim):
         # The tangent with slope -1 satisfies 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0

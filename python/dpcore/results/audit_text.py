@@ -236,7 +236,7 @@ def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
 
 
 def _describe_more_trials(audit: Audit, trials: int | None) -> str:
-    """Describe the number of trials that would refute the claim if the frequencies stay the same."""
+    """Describe the number of trials that refutes the claim if the frequencies stay the same."""
     if trials is None:
         return _TOO_MANY_TRIALS.format(rows="trials")
     if audit.route == "timed":
@@ -250,7 +250,7 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
 
 
 def _list_other_steps(audit: Audit, pair: str) -> list[str]:
-    """Return the two steps other than more trials that are most likely to help, better one first."""
+    """Return the two most promising steps other than more trials; the better step is first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
     left = [name for name in usual if name.lower() != tried]
@@ -271,7 +271,7 @@ def _format_large_number(number: int) -> str:
 
 
 def _differs_in_many_entries(audit: Audit) -> bool:
-    """Return True if neighbours are defined by the L1 norm and the inputs differ in many entries."""
+    """Return True if the L1 norm defines neighbours and the inputs differ in many entries."""
     l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 

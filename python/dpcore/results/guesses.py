@@ -28,7 +28,7 @@ OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "independent": {name: of for name, of in BOUNDS.items() if find_declaration(of).recorded},
     "one_run": ONE_RUN,
 }
-"""Bounds by name for each kind of rows. They hold also if the numbers of rows on x and x' differ."""
+"""Bounds by name for each kind of rows. They also hold for unequal numbers of rows on x and x'."""
 
 _PARAMETER_RELATIVE_WIDTH: Final = 5e-3
 """Relative width of the interval at which the search for rho ends."""

@@ -1,4 +1,4 @@
-"""Number of draws with which an audit would refute its claim at the frequencies that it observed."""
+"""Number of draws that an audit needs to refute its claim, if its frequencies stay the same."""
 
 from __future__ import annotations
 
@@ -183,8 +183,8 @@ def _mass_and_trials(
 ) -> tuple[float, int | None]:
     """Return the probability of an event that shows the loss `true`, and the trials that it needs.
 
-    The number of trials refutes the claim with 95 % probability, and is rounded up to two digits. It
-    is None if too many trials are needed.
+    The number of trials refutes the claim with 95 % probability, and is rounded up to two digits.
+    It is None if too many trials are needed.
     """
     rates = mass, mass * math.exp(-true)
     if delta:
