@@ -52,8 +52,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def epsilon_lower(self) -> float:
         """Certified lower bound on epsilon, at `confidence`; 0 if `checks` is not empty.
 
-        At delta 0, it is the bound on the loss of the pair divided by `pair.distance`. At delta > 0,
-        it is the bound on the loss of the pair itself.
+        At delta 0, the bound on the loss of the pair is divided by `pair.distance`. At delta > 0,
+        it is not divided.
         """
         return self.epsilon_lower_at(self.delta)
 

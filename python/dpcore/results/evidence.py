@@ -634,8 +634,8 @@ class Evidence(Result):
         checks: facts that contradict the independence of the draws. If `checks` is not empty, no
             bound holds.
         notes: notes for the reader. They do not change the verdict.
-        neighbour: neighbour relation that dpcore checked for the pair, as text; empty if no relation
-            was given.
+        neighbour: neighbour relation that dpcore checked for the pair, as text. Empty if no
+            relation was given.
         randomness: "seed" if the seed repeats the outputs, "rounding" if it repeats them up to
             rounding, "own" if it does not repeat them (the mechanism draws its own randomness), or
             "not known".
