@@ -400,7 +400,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the reader: `doubts`, `remarks`, and a warning if scores seem to be reversed."""
+        """Notes for the reader: `doubts`, `remarks`, and a warning if scores seem reversed."""
         evidence = self.evidence
         if isinstance(evidence, Counts):
             return (*self.doubts, *self.remarks)

@@ -251,7 +251,7 @@ def _is_event_known(plan: Plan) -> bool:
 
 
 def _count_auto_trials(plan: Plan) -> int:
-    """Return the number of trials that the attack `auto` usually needs, with its search of events."""
+    """Return the number of trials that the attack `auto`, which searches events, usually needs."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
 
