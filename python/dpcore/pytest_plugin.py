@@ -62,9 +62,10 @@ _Method = Callable[Concatenate["DPAudit", _Parameters], _Outcome]
 def _typed_as(
     kind: Callable[[], Callable[_Parameters, Any]],
 ) -> Callable[[Callable[..., _Outcome]], _Method[_Parameters, _Outcome]]:
-    """Return a decorator for type checkers: the method then has the arguments of `kind`'s class.
+    """Return a decorator that gives a method of `DPAudit` the arguments of a class.
 
-    The decorator does not change the method at run time.
+    Only type checkers see these arguments. The decorator does not change the method at run time.
+    `kind` is a function that returns the class.
     """
     return lambda method: method
 
@@ -459,10 +460,11 @@ class DPAudit:
     ) -> Trace:
         """Compute the privacy loss of a traced function; the test fails if the claim is too small.
 
-        dpcore runs the function on both inputs and records how it uses its noise. The test fails in
-        three cases: if the privacy loss exceeds the claim, if dpcore finds an error in the use of
-        noise, or if the claim could not be tested. In the third case, the outcome is "no loss",
-        "a step may be hidden" or "not traceable". Use `dp_audit(...)` for such a function.
+        dpcore runs the function on the two inputs and records how the function uses its noise. The
+        test fails in three cases: if the privacy loss exceeds the claim, if dpcore finds an error
+        in the use of noise, or if the claim could not be tested. In the third case, the outcome of
+        the trace is "no loss", "a step may be hidden" or "not traceable". Audit such a function
+        with `dp_audit(...)`.
 
         Args:
             f: a function that `dpcore.trace` accepts.

@@ -166,8 +166,9 @@ class Result(Answer, Record):
         """Plot the result with matplotlib, in the current style.
 
         Args:
-            ax: matplotlib axes to draw on, or an empty figure. A plot of several panels replaces
-                the axes. Defaults to a new figure of pyplot, for `plt.show()`.
+            ax: matplotlib axes or an empty figure, on which the result is plotted. A plot of
+                several panels removes the axes and takes their place. By default, a new pyplot
+                figure is made, which `plt.show()` shows.
 
         Returns:
             The matplotlib figure.
@@ -178,17 +179,17 @@ class Result(Answer, Record):
         return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Make one self-contained HTML page with the whole report, and write it if a path is given.
+        """Return one self-contained HTML page with the whole report, and also write it to a file.
 
         Args:
-            path: the file to write. None means no file.
+            path: path of the file. None means that no file is written.
 
         Returns:
-            The page.
+            The text of the page.
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if it is the path of a folder.
+            ValueError: if `path` is the path of a folder.
             OSError: if the file cannot be written.
         """
         return save_page(self._to_page(), path)

@@ -278,7 +278,7 @@ def _count_finding(
 
 
 def _count_hits(event: Event, sides: Sides) -> Counts:
-    """Count the rows of each side that are in the event."""
+    """Count the rows on x and on x' that are in the event."""
     hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in sides)
     return Counts(hits, len(sides[0]), hits_prime, len(sides[1]))
 
@@ -304,7 +304,7 @@ def _shuffle_numbers(size: int, seed: int, side: int) -> Array:
 
 
 class _Division(NamedTuple):
-    """Row numbers of one side, by their use.
+    """Numbers of the rows on one input, divided by the purpose of the rows.
 
     Args:
         pilot: rows that fit the scores, then rows that choose a score and a threshold.
@@ -364,7 +364,7 @@ class _PilotRows:
         return self.sides
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count the rows that are in an event, on both sides."""
+        """Count the rows on x and on x' that are in an event."""
         return _count_hits(event, self.sides)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
@@ -452,9 +452,10 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 def _describe_repetitions(
     name: str, tables: Sequence[Array], keys: Sequence[Codes]
 ) -> tuple[str, str]:
-    """Describe repeated rows on the first of two sides: return a doubt and a harmless remark.
+    """Describe repeated rows in the first of two tables: return a doubt and a harmless remark.
 
-    At least one of the two texts is empty. `keys` contains hashes of the rows.
+    At least one of the two texts is empty. `keys` contains hashes of the rows of the two tables,
+    which are the outputs on x and on x' or the reverse.
     """
     ordered = np.sort(keys[0])
     if not (ordered[1:] == ordered[:-1]).any():
@@ -531,19 +532,20 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
 def _count_near_pairs(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
-    """Count ordered pairs of rows on one side at the most frequent small distance.
+    """Count the ordered pairs of rows on one input at the most frequent small distance.
 
     Args:
-        rows: distinct rows of this side, then distinct rows of the other side.
+        rows: distinct rows on one input, then distinct rows on the other input.
         times: number of copies of each row.
-        rare: for each distinct row of this side, False if it is an atom, that is, one of the most
-            frequent rows.
+        rare: for each distinct row on the first of these inputs, False if the row is an atom, that
+            is, one of the most frequent rows.
 
     Returns:
-        Two numbers: the pairs of rows at that distance, atoms included, and the rows of the other
-        side at that distance from a row that is not an atom. Each number is the maximum over
-        several sets of columns: all columns, each single column, and all columns except one. A set
-        is left out if rows that are equal in the set are often unequal in the other columns.
+        Two numbers. The first is the number of pairs at that distance, with atoms. The second is
+        the number of rows on the other input at that distance from a row that is not an atom. Each
+        number is the maximum over several sets of columns: all columns, each single column, and all
+        columns except one. A set is left out if rows that are equal in the set are often unequal in
+        the other columns.
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = list(_list_leaves(rows))
@@ -666,13 +668,13 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
         sides: outputs on x and on x', in the order in which they were recorded.
 
     Returns:
-        One sentence for each side on which successive rows depend on each other.
+        One sentence for each of x and x' on which successive rows depend on each other.
     """
     return tuple(filter(None, map(_describe_neighbours, _SIDE_NAMES, sides)))
 
 
 def _describe_neighbours(name: str, side: Array) -> str:
-    """Describe a dependence of successive rows on one side; return "" if they do not depend."""
+    """Describe a dependence between successive rows on one input, or return ""."""
     if len(side) < _MIN_ORDERED_ROWS:
         return ""
     columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))

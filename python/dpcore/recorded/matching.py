@@ -1,9 +1,9 @@
 """Matching of the columns of outputs on x and on x': by name, in one order, times in one unit.
 
-The outputs on x and on x' are called the two sides. Some properties are the same in all rows of one
-side: the order of columns, the unit of times and the time zone. If such a property differs between
-the sides, it is only one observation, and a count of rows cannot use it. The report then describes
-the difference in a note.
+The outputs on x and on x' are called the two sides. The order of columns, the unit of times and the
+time zone are the same in all rows of one side. If such a property differs between the sides, it is
+only one observation, and the audit cannot use it as evidence. The report then describes the
+difference in a note.
 """
 
 from __future__ import annotations
@@ -100,15 +100,16 @@ def match_units(
 def match_spellings(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
-    """Add a column for the spelling of numbers, if one side writes equal numbers in two ways.
+    """Add a column for the spelling of numbers, such as 1.5 and 1.50, if it may reveal the input.
 
-    For example, 1.5 and 1.50 are two spellings of one number. If each side has one spelling for
-    equal numbers, but the spellings of the two sides differ, the function returns a note instead.
+    The column is added if equal numbers have two spellings among the outputs on x, or among the
+    outputs on x'. If equal numbers have one spelling on x and another spelling on x', the function
+    returns a note instead.
 
     Args:
         sides: outputs on x and on x', shape `(size,)` or `(size, columns)`.
-        cells: for each side, the texts of the cells of each column. None for a column that was not
-            read from text.
+        cells: for x and for x', the spellings of the cells of each column. None for a column that
+            was not read from text.
         titles: names of the columns in messages.
 
     Returns:
@@ -147,7 +148,7 @@ def match_spellings(
 
 
 def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
-    """Return a list of all spellings, and for each side the index of each cell's spelling."""
+    """Return a list of all spellings, and the index of each cell's spelling for x and for x'."""
     every = list(dict.fromkeys((*first[2], *second[2])))
     places = []
     for _, codes, spellings in (first, second):
@@ -207,8 +208,8 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
 def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
     """Return the outputs on x' with the keys of mappings in the order of x, and a note.
 
-    The outputs are changed only if all mappings of one side have their keys in one order, and the
-    orders of the two sides differ.
+    The outputs are changed only if all mappings on x have one order of keys, all mappings on x'
+    have one order of keys, and the two orders differ.
 
     Args:
         outputs: outputs on `x`.

@@ -244,9 +244,10 @@ def audit_outputs(
     - several rows per run or document, if the file is in random order;
     - copies of rows with small changes.
 
-    The rows are shuffled and divided. A quarter of the rows fits the attack. A quarter chooses the
-    event, and whether its probability on x or on x' is the numerator of the ratio that bounds
-    epsilon. The other half is counted.
+    The rows are shuffled and divided. A quarter of the rows fits the attack. A quarter chooses an
+    event (a set of outputs, such as "output > 2") and a direction. The bound on epsilon comes from
+    a ratio of two probabilities of the event. The direction is the input whose probability is in
+    the numerator. On the other half of the rows, the event is counted.
 
     With `rows="one_run"`, all rows are scores of canaries from one run. Each canary was included in
     the run by its own fair coin. `outputs` holds the scores of the included canaries, and
@@ -308,7 +309,8 @@ def audit_outputs(
         dtype: type of the cells of text files: "number", "whole", "decimal" or "text" for all
             columns, or a mapping from columns to these types. By default, a column has the type
             "number" if float64 represents every digit of all its cells on x and on x'. Otherwise
-            the column has one of the other types, which keep all digits. The report states it.
+            the column has one of the other types, which keep all digits. The report states the
+            type.
         label: label of each row of `outputs`, which states the row's input, if `outputs_prime` is
             None. It is an array with one label per row, or the name or number of a column of the
             file or frame. The labels 1, True, "in" and "x" mean outputs on x. The labels 0, False,

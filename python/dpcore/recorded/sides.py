@@ -439,7 +439,7 @@ def _detach_to_array(value: Any) -> Any:
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
-    """Raise an error if missing outputs are None on x and NaN on x', or the other way round.
+    """Raise an error if missing outputs are None on one input and NaN on the other input.
 
     An empty cell of a file is read as None, but a frame or an array contains NaN. If the sources of
     the outputs on x and on x' differ in this way, every missing output would look like a leak.
@@ -448,7 +448,8 @@ def refuse_unlike_marks(sides: Sides) -> None:
         sides: outputs on x and on x'.
 
     Raises:
-        ValueError: if one of the two has missing outputs only as None, and the other only as NaN.
+        ValueError: if all missing outputs on one input are None, and all missing outputs on the
+            other input are NaN.
     """
     first, second = map(_list_marks, sides)
     if first and second and not first & second:

@@ -1,9 +1,9 @@
 """Cards for notebooks: HTML elements that contain their own style.
 
 The colours of a card follow the theme of JupyterLab, VS Code or the documentation page, if there is
-such a theme. Otherwise they follow the reader's colour scheme (`prefers-color-scheme`). A card sets
-the colours of its background and of its text, so that it is readable on any page. On narrow cards,
-the rows wrap.
+such a theme. Otherwise the colours follow the reader's colour scheme (`prefers-color-scheme`). A
+card sets the colours of its background and of its text, so that the card is readable on any page.
+The rows of narrow cards wrap.
 """
 
 from __future__ import annotations

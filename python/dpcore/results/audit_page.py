@@ -1,7 +1,7 @@
 """HTML page of an audit: verdict, evidence, proof, pictures, provenance, and data.
 
-The same audit always gives the same page, except for the lines that state times. The proof is a
-list of steps that a reader can check by hand.
+Two pages of one audit differ only in the lines that state times. The proof on the page is a list of
+steps that a reader can check by hand.
 """
 
 from __future__ import annotations

@@ -288,11 +288,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence that states how different P(event on x) and P(event on x') had to be.
+        """Sentence on the ratio of probabilities that this audit would detect.
 
-        It states the ratio at which this audit would refute the claim with 95 % probability. The
-        sentence is about the counted event only. It is empty if the claim was refuted, not given or
-        not tested, and for audits with early stop or pooled coordinates.
+        An audit of this size refutes the claim with 95 % probability if the event is that many
+        times as likely on one input as on the other input. The sentence is about the counted event
+        only. It is empty if the claim was refuted, not given or not tested, and for audits with
+        early stop or pooled coordinates.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
             return ""

@@ -248,9 +248,10 @@ class Scored(Record, word="Scored"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice(Record, word="Slice"):
-    """Trials between two looks at the verdict, in an audit that stops as soon as it refutes.
+    """One slice of an audit with early stop: some of its trials, with an event and its counts.
 
-    The event of a slice was chosen from earlier draws.
+    Such an audit tests the claim after each slice, and stops as soon as it refutes the claim. The
+    event of a slice was chosen from earlier draws.
 
     Args:
         pair: the two inputs.
@@ -624,7 +625,7 @@ class Evidence(Result):
         stop: stopping rule. "fixed": n was fixed in advance. "refuted": the audit tested the claim
             after each slice of the trials, and stopped when it refuted. "interrupted": Ctrl-C ended
             the count. "looked": audits were merged after somebody had seen a verdict. All rules
-            except "fixed" need an anytime bound.
+            except "fixed" need a bound that holds at every stopping time.
         pooled: counts for each group of coordinates, if the event counts the coordinates of an
             output separately; otherwise empty.
         floating_point: a second event about the last bits of the outputs, or None.

@@ -395,7 +395,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Same as `doubts`. (An `Audit` has the same facts in its field `checks`.)"""
+        """Same as `doubts`. The name `checks` is that of the same field of an `Audit`."""
         return self.doubts
 
     @property

@@ -164,7 +164,7 @@ def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.N
 
 
 def few_columns(outputs: Array | Held) -> Array:
-    """Return at most four columns of outputs in a torch tensor as an array; an array is unchanged."""
+    """Return at most four columns of outputs in a torch tensor; an array is returned unchanged."""
     if not isinstance(outputs, Held):
         return outputs
     return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
