@@ -270,7 +270,7 @@ class Result(Answer, Record):
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if it is the path of a folder.
+            ValueError: if `path` is the path of a folder.
             OSError: if the file cannot be written.
         """
         return save_json(self, path)

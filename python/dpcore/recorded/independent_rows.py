@@ -160,10 +160,10 @@ class Counted(NamedTuple):
     """Counts of an event, with the attack and the rows that chose it.
 
     Args:
-        counts: numbers of rows in the event, among the rows that did not choose the event.
+        counts: numbers of rows in the event, among the rows from which it was not chosen.
         attack: name of the attack.
         fitted: the event, and information on its choice.
-        pilot: numbers of rows on x and on x' that chose the event.
+        pilot: numbers of rows on x and on x' from which the event was chosen.
         separate: rows on x and on x' that are independent of each other, in the order of the file:
             all rows, or one row of each group.
         tangent: epsilon and delta of a tangent to the claim's curve. None if the claim is a number.
@@ -203,8 +203,8 @@ def count_event(
         paired: True if row i on x depends on row i on x'. The two rows are then used for the same
             purpose, so that the counted rows are independent of the rows that chose the event.
         groups: number of the group of each row, from 0, for x and for x'. None without groups.
-            Rows of one group may depend on each other. A group therefore has one purpose: all of
-            its rows fit the attack, or all of its rows choose the event, or one row is counted.
+            Rows of one group may depend on each other. A group therefore has one purpose: the
+            attack is fitted on its rows, or the event is chosen from them, or one row is counted.
         claim: claimed epsilon for the pair, a claimed curve that the event should refute, or None.
 
     Returns:

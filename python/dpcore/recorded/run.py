@@ -244,10 +244,10 @@ def audit_outputs(
     - several rows per run or document, if the file is in random order;
     - copies of rows with small changes.
 
-    The rows are shuffled and divided. A quarter of the rows fits the attack. A quarter chooses an
-    event (a set of outputs, such as "output > 2") and a direction. The bound on epsilon comes from
-    a ratio of two probabilities of the event. The direction is the input whose probability is in
-    the numerator. On the other half of the rows, the event is counted.
+    The rows are shuffled and divided. The attack is fitted on a quarter of the rows. From another
+    quarter, it chooses an event (a set of outputs, such as "output > 2") and a direction. The bound
+    on epsilon comes from the ratio of the event's probabilities on x and on x'. The direction is
+    the input in the numerator. The event is counted on the other half of the rows.
 
     With `rows="one_run"`, all rows are scores of canaries from one run. Each canary was included in
     the run by its own fair coin. `outputs` holds the scores of the included canaries, and
@@ -259,8 +259,8 @@ def audit_outputs(
 
     Rows on x must also be independent of rows on x', unless `paired=True`. With `paired=True`, row
     i of `outputs` and row i of `outputs_prime` may come from one seed. The two rows then have the
-    same purpose, so no counted row depends on a row that chose the event. The bound uses
-    Clopper-Pearson limits, which hold under any dependence between rows on x and rows on x'.
+    same purpose. No counted row therefore depends on a row from which the event was chosen. The
+    bound uses Clopper-Pearson limits, which hold under any dependence between rows on x and on x'.
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`, in one of these forms:
@@ -292,8 +292,8 @@ def audit_outputs(
             number and "one_run_curve" for a curve. "one_run_fdp" is possible for `GDP`, and for a
             number if the mechanism is the Gaussian mechanism.
         pair: for independent rows: the two inputs, if the attack should know them.
-        count_share: for independent rows: share of the rows that is counted. The other rows choose
-            the event. Defaults to 0.5.
+        count_share: for independent rows: share of the rows that is counted. The event is chosen
+            from the other rows. Defaults to 0.5.
         guesses: for one run: number of canaries with a guess, or their share of all canaries (a
             float up to 1.0). Half of these canaries are guessed to be included, and half to be left
             out. A tuple gives the two numbers, in this order. None guesses all canaries.
@@ -311,16 +311,17 @@ def audit_outputs(
             "number" if float64 represents every digit of all its cells on x and on x'. Otherwise
             the column has one of the other types, which keep all digits. The report states the
             type.
-        label: label of each row of `outputs`, which states the row's input, if `outputs_prime` is
-            None. It is an array with one label per row, or the name or number of a column of the
-            file or frame. The labels 1, True, "in" and "x" mean outputs on x. The labels 0, False,
-            "out" and "x_prime" mean outputs on x'.
+        label: if `outputs_prime` is None: labels that state for each row of `outputs` whether it is
+            an output on x or on x'. The argument is an array with one label per row, or the name or
+            number of a column of the file or frame. The labels 1, True, "in" and "x" mean outputs
+            on x. The labels 0, False, "out" and "x_prime" mean outputs on x'.
         label_x: the label of outputs on x, if the column contains two other labels.
         groups: for independent rows: name of the run, document or person that each row comes from,
             if several rows come from one. It is a list of hashable values, one per row of
             `outputs`, or the name or number of a column of `outputs` and `outputs_prime`. Each
-            group has one purpose: all of its rows fit the attack, or all of its rows choose the
-            event, or one row, drawn with the seed, is counted. With `label`: groups of all rows.
+            group has one purpose: the attack is fitted on all of its rows, or the event is chosen
+            from all of its rows, or one random row of the group is counted. With `label`: groups of
+            all rows.
         groups_prime: groups of the rows of `outputs_prime`. None if `groups` is a column. A group
             must not have the same name as a group of `outputs`.
         paired: for independent rows: True if row i of `outputs` and row i of `outputs_prime` came

@@ -77,7 +77,7 @@ def show_hidden_characters(figure: Figure) -> Figure:
 
 
 def relative_size(width: float, height: float) -> tuple[float, float]:
-    """Return the width and height of the current style's figures, in inches, times two factors."""
+    """Return the size of the current style's figures in inches, multiplied by two factors."""
     from matplotlib import rcParams
 
     wide, high = rcParams["figure.figsize"]

@@ -197,7 +197,7 @@ class Finding(Record, word="Finding"):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
+        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
         return numerator_first(self.counts, self.direction)
 
     @property
@@ -282,7 +282,7 @@ class Slice(Record, word="Slice"):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
+        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
         return numerator_first(self.counts, self.direction)
 
 
@@ -304,14 +304,14 @@ def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
 
 
 def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
-    """Merge the findings of two audits; if their events differ, return the earlier finding."""
+    """Merge the findings of two audits; if their events differ, return `early`."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
 def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
-    """Add the counts at thresholds of two audits; if the thresholds differ, return the earlier."""
+    """Add the counts at thresholds of two audits; if the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
     # Pilots of different sizes have different thresholds even if the event is the same.
@@ -765,5 +765,5 @@ class Evidence(Result):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
+        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
         return numerator_first(self.counts, self.direction)

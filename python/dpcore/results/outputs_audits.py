@@ -111,7 +111,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         provenance: record of how the audit was made. Not compared.
         files: descriptions and SHA-256 of the files and frames from which outputs and labels were
             read. Empty for arrays and with `source=False`. Not compared.
-        constant: sentence if all rows that chose the event had one value; otherwise empty.
+        constant: sentence if all rows from which the event was chosen had one value; otherwise
+            empty.
         floating_point: a second event about the last bits of the recorded numbers, counted on the
             same rows, or None. The bound and the verdict do not depend on it.
     """
@@ -253,8 +254,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
         For independent rows, it is the empirical loss. With p = k/n and p' = k'/n', this is the
         larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))), divided by `pair.distance` at delta 0.
-        For one run, the estimate is the log odds of a correct guess, at least 0. It is inf if
-        exactly one of two compared numbers is 0.
+        For one run, the estimate is the log odds of a correct guess, at least 0. The estimate is
+        inf if exactly one of p and p' is 0, if exactly one is 1, or if all guesses are right.
         """
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
@@ -308,8 +309,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two possible reasons. All rows that chose the event had the same value, or the
-        claim is at least as large as `ceiling`, the largest epsilon that the audit can certify.
+        There are two possible reasons. Either all rows from which the event was chosen had the same
+        value, or the claim is at least as large as `ceiling`, the largest epsilon that the audit
+        can certify.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""

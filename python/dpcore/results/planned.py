@@ -50,7 +50,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
     A plan is for independent draws on x and on x', or for one training run with canaries. A canary
     is a training example that is included by a coin flip, and the audit guesses which ones were.
-    If a mechanism is given, the plan rests on pilots: small trial audits of this mechanism.
+    If a mechanism is given, the plan is computed from pilots: small trial audits of the mechanism.
 
     Attributes:
         claim: the claimed epsilon.
