@@ -69,7 +69,8 @@ def begin_run(
         path: path of the run file, which must not exist.
         mechanism: the mechanism, as in `dpcore.audit`.
         pair: the pair of inputs, as in `dpcore.audit`.
-        asked: options of the command line, which are stored in the file. None from Python.
+        asked: options of the command line, which are stored in the file. None if the function is
+            called from Python.
         **options: other arguments of `dpcore.audit`.
 
     Raises:
@@ -108,7 +109,8 @@ def continue_run(
         path: path of the run file. If the file exists, the run in it is continued.
         mechanism: the mechanism, as in `dpcore.audit`.
         pair: the pair of inputs, as in `dpcore.audit`.
-        asked: options of the command line, which are stored in the file. None from Python.
+        asked: options of the command line, which are stored in the file. None if the function is
+            called from Python.
         **options: other arguments of `dpcore.audit`.
     """
     with open_run(path, "checkpoint", asked) as run:

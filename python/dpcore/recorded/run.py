@@ -249,13 +249,13 @@ def audit_outputs(
     on epsilon comes from the ratio of the event's probabilities on x and on x'. The direction is
     the input in the numerator. The event is counted on the other half of the rows.
 
-    With `rows="one_run"`, all rows are scores of canaries from one run. Each canary was included in
-    the run by its own fair coin. `outputs` holds the scores of the included canaries, and
-    `outputs_prime` holds the scores of the canaries that were left out. A higher score means that
-    the canary was more likely included. The audit guesses that the canaries with the highest scores
-    were included, and that an equal number with the lowest scores were left out. It makes no guess
-    about the other canaries. You must fix the number of guesses before you see the scores. A seeded
-    random order decides between equal scores.
+    With `rows="one_run"`, all rows are scores of canaries from one training run. A canary is a
+    training example that was included in the run, or left out, by its own fair coin. `outputs`
+    holds the scores of the included canaries, and `outputs_prime` holds the scores of the canaries
+    that were left out. A higher score means that the canary was more likely included. The audit
+    guesses that the canaries with the highest scores were included, and that an equal number with
+    the lowest scores were left out. It makes no guess about the other canaries. You must fix the
+    number of guesses before you see the scores. A seeded random order decides between equal scores.
 
     Rows on x must also be independent of rows on x', unless `paired=True`. With `paired=True`, row
     i of `outputs` and row i of `outputs_prime` may come from one seed. The two rows then have the

@@ -524,10 +524,10 @@ def _list_pooled_rows(audit: Audit) -> list[Row]:
 
 
 def _describe_other_finding(audit: Audit | OutputsAudit) -> list[Row]:
-    """Return rows on the second event of an audit, which concerns rounding.
+    """Return rows on the second event of an audit, which is about last bits of floats.
 
-    If that event gave the larger bound, it is the main event of the audit. The rows then state
-    this, and describe the event of the attack.
+    If the event about last bits has the larger bound, it is the main event of the audit. The rows
+    then state this fact, and describe the event of the attack.
     """
     finding = audit.floating_point
     if finding is None or audit.checks:

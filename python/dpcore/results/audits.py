@@ -542,9 +542,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         of a block.
 
         Fix the numbers of trials in advance. If you look at the verdict after each merge and stop
-        when you like it, the bound no longer holds at the stated confidence. In a simulation at 90
-        % confidence, 11.5 % of audits with 60 verdicts refuted a true claim. With one verdict, it
-        was 1.8 % of the audits.
+        when you like it, the bound no longer holds at the stated confidence. In a simulation at a
+        confidence of 90 %, 11.5 % of the audits with 60 verdicts refuted a true claim. With one
+        verdict, 1.8 % of the audits refuted it.
 
         Raises:
             ValueError: if the audits differ in more than their trials, or if trials overlap.

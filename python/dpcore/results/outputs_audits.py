@@ -293,9 +293,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def ceiling(self) -> float:
         """Largest epsilon that this number of guesses, rows or groups can certify.
 
-        It is certified if all guesses are right, or if the event happens in all counted rows on one
-        input and in no row on the other input. Like `epsilon_lower`, it is divided by
-        `pair.distance` at delta 0.
+        For one run, all guesses are assumed to be right. For independent rows, the event is assumed
+        to happen in all counted rows on one input and in no row on the other input. Like
+        `epsilon_lower`, the result is divided by `pair.distance` at delta 0.
         """
         return max(perfect.epsilon_lower for perfect in self._list_perfect())
 

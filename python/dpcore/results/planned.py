@@ -49,7 +49,8 @@ class Plan(Result, word="dpcore.plan/1"):
     """Size that an audit needs to refute a false claim. `dpcore.plan` returns it.
 
     A plan is for independent draws on x and on x', or for one training run with canaries. A canary
-    is a training example that is included by a coin flip, and the audit guesses which ones were.
+    is a training example that is included by a coin flip. The audit guesses which canaries were
+    included.
     If a mechanism is given, the plan is computed from pilots: small trial audits of the mechanism.
 
     Attributes:
