@@ -377,8 +377,8 @@ class Pair(Record, word="Pair"):
 
     Args:
         x: the first input, which may be any object. An array becomes a read-only copy with the same
-            dtype. Any other object is kept unchanged. `dpcore.repeat` passes this object to a
-            function that returns one output. A mechanism `(x, size, rng)` gets a list or tuple of
+            dtype. Any other object is kept unchanged. With `dpcore.repeat(f)`, the function f is
+            called with this object. A mechanism `(x, size, rng)` gets a list or tuple of
             numbers as an array. The dtype of the array is the first of bool, int64 and float64 that
             represents the numbers exactly.
         x_prime: the second input, treated in the same way.

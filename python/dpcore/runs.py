@@ -134,7 +134,7 @@ def count_part(
 
     If no seed repeats the outputs of the mechanism, the part and its file are registered in a
     folder next to the run file. An error is then raised if the part is counted again for another
-    file, because one could choose the better of two counts.
+    file. Otherwise, a user could choose between two counts of one part.
 
     Args:
         path: path of the run file.

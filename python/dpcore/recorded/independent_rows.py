@@ -506,7 +506,7 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
     `times` contains how many times each distinct value occurs. Under the null hypothesis, all
     values are equally probable, and `near` pairs of values are equal only because of a grid. The
     numbers in `times` are then Poisson numbers above 0 with the observed mean. Their sample
-    variance is approximated by a multiple of a chi-square variable with the same two moments.
+    variance is approximated by a multiple of a chi-square variable with equal mean and variance.
     """
     from scipy.special import chdtr, chdtrc, lambertw
 

@@ -475,8 +475,8 @@ def _list_marks(side: Array) -> set[str]:
 def refuse_labels(sides: Sides) -> None:
     """Raise an error if one of the two arguments for outputs seems to contain labels.
 
-    Functions of scikit-learn take scores and labels in this way. If labels were read as outputs on
-    x', the audit would certify hardly any loss.
+    Functions of scikit-learn take scores and labels as two arguments, and a user may do the same
+    here. If labels were read as outputs on x', the audit would certify hardly any loss.
 
     Args:
         sides: the arguments for outputs on x and on x'.

@@ -210,8 +210,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Certified lower bound on mu of a claim `GDP`, or on rho of a claim `ZCDP`; else None.
 
         The bound is the largest parameter that the audit refutes, or at most 0 if it refutes no
-        parameter. If the bound tests only tangents, the parameters of a fixed grid are tested in
-        increasing order, until a parameter is not refuted. All these tangents have the same slope.
+        parameter. If the audit tests only tangents of the claim's curve, the parameters of a fixed
+        grid are tested in increasing order, until a parameter is not refuted. All these tangents
+        have the same slope.
         The result exceeds the true parameter only if the first grid point above the true parameter
         is wrongly refuted.
         """

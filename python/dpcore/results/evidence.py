@@ -522,6 +522,7 @@ class TableRead(Record, word="TableRead"):
         sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
         by_position: True if the columns of the outputs on x and on x' were matched by position,
             because only one of the two tables has names of columns.
+        kinds: type of the cells of each column in `columns`. Empty if the types are not known.
 
     Example:
         >>> print(TableRead("a.csv", "csv", 2, ("y",), ("x", "y"), 2, True, ",", "utf-8"))

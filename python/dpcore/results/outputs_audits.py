@@ -397,7 +397,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Same as `doubts`. The name `checks` is that of the same field of an `Audit`."""
+        """Same as `doubts`. An `Audit` has a field `checks` with the same meaning."""
         return self.doubts
 
     @property
