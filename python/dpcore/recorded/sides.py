@@ -57,7 +57,7 @@ def read_outputs(
         column: name or number (from 0) of a column, a list of names or numbers, or "*" for all
             columns. In an .npz file, the name of an array. May be None if the file has only one
             column, or if its columns have no names.
-        reader: settings for reading. Its `tables` gets a description of the file.
+        reader: settings for reading. dpcore appends a description of the file to `reader.tables`.
 
     Returns:
         One column as an array of shape `(size,)`, several columns as `(size, columns)`, or an .npy
@@ -126,7 +126,8 @@ def read_matched(
         request: columns to take from files and frames. Numbers refer to the first table.
         groups: for x and for x': the name or number of a column, an array with one group per row,
             or None.
-        reader: settings for reading files. Its `tables` gets a description of each file and frame.
+        reader: settings for reading files. dpcore appends a description of each file and frame to
+            `reader.tables`.
 
     Returns:
         The outputs on x and on x', and notes on different units and time zones.
@@ -306,7 +307,8 @@ def by_label(
         request: columns that hold the outputs.
         label_x: the label of outputs on x. None means 1, True, "in" or "x".
         groups: name or number of a column, an array with one group per row, or None.
-        reader: settings for reading files. Its `tables` gets a description of the file or frame.
+        reader: settings for reading files. dpcore appends a description of the file or frame to
+            `reader.tables`.
 
     Returns:
         Four values: the outputs on x and on x', each in the order of the rows; the names of their

@@ -322,7 +322,7 @@ def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
 def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
     """Return the 1,024 smallest of all digests of two audits.
 
-    Equal blocks have equal digests, so equal blocks of two audits are found in this way.
+    Equal blocks have equal digests. A common digest shows that two audits counted equal outputs.
     """
     return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
