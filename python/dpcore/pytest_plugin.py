@@ -1,10 +1,11 @@
 """Privacy claims as tests: the pytest fixture `dp_audit`.
 
-The plugin is loaded with pytest wherever dpcore is installed. It therefore imports the modules for
-audits and reports only when a test makes an audit. An audit in a test is deterministic, because its
-seed is made from the test's id: a test that passes once always passes. A correct mechanism fails in
-a share of at most 1 - confidence of all possible tests. If a mechanism draws its own randomness, a
-seed cannot fix the outcome, and pytest prints one warning per run.
+pytest loads this plugin in every environment in which dpcore is installed. To load fast, the plugin
+imports the modules for audits and reports only when a test makes an audit. An audit in a test is
+deterministic, because dpcore computes its seed from the test's id. A test that passes once
+therefore always passes. The test of a correct mechanism fails with probability at most
+1 - confidence over the choice of the seed. Some mechanisms draw their own randomness, which a seed
+does not fix. For such mechanisms, pytest prints one warning per run of the tests.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ if TYPE_CHECKING:
 
     @dataclass(frozen=True)
     class _TestArguments(Arguments):
-        """Arguments of `dpcore.audit` in a test; the load of the machine must not affect them."""
+        """Arguments of `dpcore.audit` in a test; `seconds` is not among them.
+
+        A number of trials chosen by time would depend on the load of the machine.
+        """
 
         seconds: None = None
         confidence: float | None = None  # type: ignore[assignment]
@@ -58,21 +62,26 @@ _Method = Callable[Concatenate["DPAudit", _Parameters], _Outcome]
 def _typed_as(
     kind: Callable[[], Callable[_Parameters, Any]],
 ) -> Callable[[Callable[..., _Outcome]], _Method[_Parameters, _Outcome]]:
-    """Give a method of `DPAudit` the arguments of a class, for type checkers only."""
+    """Return a decorator that gives a method of `DPAudit` the arguments of a class.
+
+    Only type checkers see these arguments. The decorator does not change the method at run time.
+    `kind` is a function that returns the class.
+    """
     return lambda method: method
 
 
 def _make_setting(
     default: Any, text: str, check: Callable[[str, Any], Any], kind: Callable[[str], Any] = str
 ) -> Any:
-    """Make the dataclass field of a setting.
+    """Make the dataclass field of one setting of the pytest plugin.
 
     Args:
-        default: value of a setting that is not given.
-        text: line of help.
-        check: function of the label and the value, which checks the value and returns it.
-        kind: conversion of text from the command line or a file to a number. Other text stays a
-            string, and `check` raises an error with the label.
+        default: value of the setting if the user does not give it.
+        text: line of help that `pytest --help` prints.
+        check: function `(label, value)` that returns a valid value and raises an error for another
+            value. The label is the name of the option, which the error message states.
+        kind: function that converts text from the command line or a configuration file to a
+            number. If the text is not a number, `check` gets the text and raises an error.
     """
 
     def read(label: str, value: Any) -> Any:
@@ -85,23 +94,26 @@ def _make_setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of audits in a test, for arguments that a call does not give.
+    """Settings of the audits that a test makes with the fixture `dp_audit`.
 
-    Later sources override earlier ones: these defaults; `dp_trials`, `dp_confidence`, `dp_seed` and
-    `dp_min_share` in pytest's configuration file; `--dp-trials`, `--dp-confidence`, `--dp-seed` and
-    `--dp-min-share` on the command line; the marker `pytest.mark.dp` with `trials`, `confidence`,
-    `seed` or `min_share`; the arguments of the call (except `min_share`).
+    A setting can be given in five places. A later place of this list overrides an earlier place:
+
+    1. the defaults of this class;
+    2. `dp_trials`, `dp_confidence`, `dp_seed` and `dp_min_share` in pytest's configuration file;
+    3. `--dp-trials`, `--dp-confidence`, `--dp-seed` and `--dp-min-share` on the command line;
+    4. the marker `pytest.mark.dp` with `trials`, `confidence`, `seed` or `min_share`;
+    5. the arguments of `dp_audit(...)` (except `min_share`).
 
     Attributes:
-        trials: counted draws per side. Defaults to the mechanism's `default_trials` (10,000 for
-            OpenDP, which draws one output per call), or else to 10**5. A numpy mechanism in eight
-            dimensions needs a few hundredths of a second for 10**5.
+        trials: number of outputs that the audit draws and counts on each of the two inputs. The
+            default is the mechanism's `default_trials` if the mechanism has this attribute, and
+            10**5 otherwise. For OpenDP it is 10,000, because OpenDP draws one output per call.
         confidence: probability that a certified bound holds. At the default, at most one of 10,000
             correct mechanisms is expected to fail its test.
-        seed: number that is combined with the id of the test into the seed of each audit.
-        min_share: smallest share of the claim, in [0, 1), that an audit must certify; otherwise the
-            test fails. An audit that certifies a small share is a weak test. Defaults to 0, which
-            means no requirement.
+        seed: number that dpcore combines with the id of the test into the seed of each audit.
+        min_share: smallest value, in [0, 1), of the certified epsilon divided by the claimed
+            epsilon. The test fails if an audit certifies less, because the audit is then a weak
+            test. Defaults to 0, which means no requirement.
     """
 
     trials: int | None = _make_setting(
@@ -134,18 +146,18 @@ _SETTING_READERS: dict[str, Callable[[str, Any], Any]] = {
 
 _DEFAULT_TRIALS = 10**5
 _MIN_CERTIFIED_SHARE = 0.5
-"""Share of the claim below which a certified bound is reported at the end of a run."""
+"""Certified divided by claimed epsilon, below which the end of the run reports an audit."""
 
 _FoundAudit = TypeVar("_FoundAudit", "Audit", "OutputsAudit")
 _AnyAudit = TypeVar("_AnyAudit", "Audit", "OutputsAudit", "TableAudit")
 
 _SETTINGS_KEY = pytest.StashKey[Settings]()
 _WARNED_KEY = pytest.StashKey[bool]()
-"""True if this run has warned of a mechanism that a seed does not repeat."""
+"""True if this run has warned about a mechanism whose outputs a seed does not repeat."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options --dp-trials, --dp-confidence, ... and the same for the ini file."""
+    """Add the options --dp-trials, --dp-confidence, ... and the same settings for the ini file."""
     group = parser.getgroup("dpcore", "audits of differential privacy (dp_audit)")
     for setting in fields(Settings):
         text = setting.metadata["help"]
@@ -155,12 +167,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _format_option(name: str) -> str:
-    """Return the option of the command line for a setting."""
+    """Return the name of a setting's option on the command line, such as "--dp-min-share"."""
     return f"--dp-{name.replace('_', '-')}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the settings once, so that a wrong setting is a usage error."""
+    """Read the settings of the plugin; pytest stops with a usage error if a setting is wrong."""
     config.addinivalue_line(
         "markers", f"dp({', '.join(_SETTING_READERS)}): what dp_audit uses in this test"
     )
@@ -178,7 +190,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
-    """Remove the package's own frames from an error in a test that audits.
+    """Remove dpcore's own frames from the traceback of a failed test that uses `dp_audit`.
 
     The frames of the test and of the mechanism remain. `--full-trace` shows all frames.
     """
@@ -197,9 +209,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many audits certified less than half of their claim; with -v, a line for each.
+    """Print how many audits certified less than half of the claimed epsilon.
 
-    An audit that did not read all parts of its outputs is always printed.
+    With -v, the summary has a line for each audit. If an attack read only a part of the outputs (a
+    part is, for example, an entry of a vector), the summary always contains a line about it.
     """
     verbose = terminalreporter.config.get_verbosity() >= 1
     # Reports from the workers of pytest-xdist also have these properties.
@@ -231,13 +244,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
-    """Audit a mechanism; the test fails if its claim is refuted.
+    """Audit a mechanism; the test fails if the audit refutes the mechanism's claim.
 
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit. dp_audit.refutes(...) fails if
-    the claim is not refuted. Both accept the keywords of dpcore.audit. The keywords of
-    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) are those of dpcore.audit_outputs.
-    dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) accept the keywords
-    of dpcore.audit_table. dp_audit.trace(f, pair, claim=1.0) accepts the keywords of dpcore.trace.
+    the audit does not refute the claim. These two calls accept the keywords of dpcore.audit.
+    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) accepts the keywords of
+    dpcore.audit_outputs. dp_audit.table(table, distances, claim=1.0) and
+    dp_audit.refutes_table(...) accept the keywords of dpcore.audit_table.
+    dp_audit.trace(f, pair, claim=1.0) accepts the keywords of dpcore.trace.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS_KEY]
@@ -258,8 +272,8 @@ class DPAudit:
     """Type of the fixture `dp_audit`, for annotations: `def test_it(dp_audit: DPAudit)`.
 
     Args:
-        node: the test.
-        settings: settings of its audits.
+        node: pytest's item of the test that uses the fixture.
+        settings: settings of the audits in this test.
     """
 
     def __init__(self, node: pytest.Item, settings: Settings) -> None:
@@ -283,14 +297,14 @@ class DPAudit:
             pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
                 pair.
             claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`. Defaults to the
-                mechanism's own claim, or to the claim that an OpenDP measurement derives from
-                `neighbour`.
-            **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
-                ... If `trials`, `confidence` and `rng` are not None, they override the settings.
-                `epsilon` is another name of `claim`.
+                claim that the mechanism states. For an OpenDP measurement, it defaults to the claim
+                that OpenDP computes from `neighbour`.
+            **options: further keywords of `dpcore.audit`, such as `neighbour`, `null`, `delta` and
+                `attack`. `trials`, `confidence` and `rng` override the settings of the fixture,
+                unless they are None. `epsilon` is another name of `claim`.
 
         Returns:
-            The audit, which does not refute the claim. This does not show that the claim is true.
+            The audit, which does not refute the claim. The claim may still be false.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -310,14 +324,14 @@ class DPAudit:
         """Audit recorded outputs; the test fails if the claim is refuted or was not tested.
 
         Args:
-            outputs: outputs on x, in a form that `dpcore.audit_outputs` accepts.
-            outputs_prime: outputs on x'.
-            claim: the epsilon to test, at least 0.
-            **options: further keywords of `dpcore.audit_outputs`. `rows` is required. If
-                `confidence` and `rng` are not None, they override the settings.
+            outputs: outputs on the first input x, in a form that `dpcore.audit_outputs` accepts.
+            outputs_prime: outputs on the second input x', in the same form.
+            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`.
+            **options: further keywords of `dpcore.audit_outputs`. `rows` is required. `confidence`
+                and `rng` override the settings of the fixture, unless they are None.
 
         Returns:
-            The audit, which does not refute the claim. This does not show that the claim is true.
+            The audit, which does not refute the claim. The claim may still be false.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -348,8 +362,9 @@ class DPAudit:
             mechanism: any mechanism that `dpcore.audit` takes.
             pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
                 pair.
-            claim: the claim, as in `dp_audit(...)`.
-            **options: further keywords, as in `dp_audit(...)`.
+            claim: the epsilon to refute, at least 0, or a curve of `dpcore.claims`. Defaults to the
+                claim that the mechanism states.
+            **options: further keywords of `dpcore.audit`, as in `dp_audit(...)`.
 
         Returns:
             The audit, which refutes the claim.
@@ -378,11 +393,11 @@ class DPAudit:
         """Audit a table exactly; the test fails if its claim is refuted.
 
         Args:
-            table: a row for each input and a column for each output, in a form that
+            table: probability of each output (column) on each input (row), in a form that
                 `dpcore.audit_table` accepts.
             distances: distances between the inputs, or None.
             claim: the epsilon to test, at least 0. Defaults to the mechanism's own claim.
-            log: True if the table holds natural logarithms.
+            log: True if the table contains natural logarithms of the probabilities.
             **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
                 another name of `claim`.
 
@@ -411,11 +426,13 @@ class DPAudit:
         """Audit a table that breaks its claim; the test fails if the claim holds.
 
         Args:
-            table: as in `table`.
-            distances: as in `table`.
-            claim: as in `table`.
-            log: as in `table`.
-            **options: as in `table`.
+            table: the probability of each output (column) on each input (row), in a form that
+                `dpcore.audit_table` accepts.
+            distances: distances between the inputs, or None.
+            claim: the epsilon to refute, at least 0. Defaults to the mechanism's own claim.
+            log: True if the table contains natural logarithms of the probabilities.
+            **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
+                another name of `claim`.
 
         Returns:
             The audit, which refutes the claim.
@@ -441,24 +458,27 @@ class DPAudit:
         rng: Rng = None,
         epsilon: float | Claim | None = None,
     ) -> Trace:
-        """Trace a function; the test fails if the loss is above the claim, or with a finding.
+        """Compute the privacy loss of a traced function; the test fails if the claim is too small.
 
-        The test also fails if the claim was not tested, as for an undecided audit: the outcome is
-        "no loss", "a step may be hidden" or "not traceable". Use `dp_audit(...)` in this case.
+        dpcore runs the function on the two inputs and records how the function uses its noise. The
+        test fails in three cases: if the privacy loss exceeds the claim, if dpcore finds an error
+        in the use of noise, or if the claim could not be tested. In the third case, the outcome of
+        the trace is "no loss", "a step may be hidden" or "not traceable". Audit such a function
+        with `dp_audit(...)`.
 
         Args:
             f: a function that `dpcore.trace` accepts.
             pair: two inputs that are neighbours under the claim.
-            claim: the epsilon to compare with, at least 0, or a curve of `dpcore.claims`. Defaults
-                to the function's own claim.
+            claim: the claimed epsilon, at least 0, or a curve of `dpcore.claims`. Defaults to the
+                claim that the function states.
             delta: the delta of the claim.
-            draws: number of draws of the noise.
+            draws: number of times that the function is run with new noise.
             rng: a seed or a numpy Generator. Defaults to the seed of the test.
             epsilon: another name of `claim`.
 
         Returns:
-            The trace, whose loss on this pair is within the claim. The loss is computed, not
-            certified.
+            The trace. Its privacy loss on this pair is at most the claim. The loss is computed from
+            the recorded steps and is not a certified bound.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -537,7 +557,10 @@ class DPAudit:
         return self._told(audit, remark)
 
     def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
-        """Complete the keywords of a call with the settings."""
+        """Return the keywords of a call, with missing ones taken from the settings.
+
+        The settings named in `apart` are not added.
+        """
         if "seconds" in options:
             need = "left out: a test must not depend on the load of a machine (give trials=)"
             raise errors.mistyped("seconds", need, options["seconds"])
@@ -549,7 +572,10 @@ class DPAudit:
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
     def _told(self, audit: _FoundAudit, remark: str = "") -> _FoundAudit:
-        """Add the audit to the test's properties (-v, JUnit's XML); store the test in the audit."""
+        """Add a line on the audit to the test's properties; return the audit with the test's id.
+
+        `pytest -v` and JUnit's XML show the properties of a test.
+        """
         from .auditing.provenance import record_command
 
         self._add_property("dp_audit", f"{_format_line(audit)}{remark}")
@@ -559,11 +585,14 @@ class DPAudit:
         return record_command(audit, f"pytest {self._node.nodeid}")
 
     def _add_property(self, name: str, text: str) -> None:
-        """Add a property to the test, for -v and JUnit's XML."""
+        """Add a property to the test, which `pytest -v` and JUnit's XML show."""
         self._node.user_properties.append((name, make_visible(text)))
 
     def _warn(self, audit: Audit) -> None:
-        """Warn once per run that the outcome of this audit, and of similar audits, is not fixed."""
+        """Warn once per run of pytest if a mechanism draws its own randomness.
+
+        The seed of the test does not repeat the outcome of such an audit.
+        """
         stash = self._node.config.stash
         if audit.randomness == "own" and not stash.get(_WARNED_KEY, False):
             stash[_WARNED_KEY] = True
@@ -575,7 +604,10 @@ class DPAudit:
             warnings.warn(text, errors.AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _FoundAudit) -> _FoundAudit:
-        """Return the audit; fail if its claim is refuted, not tested, or tested too weakly."""
+        """Return the audit; let the test fail if the claim is refuted, untested or weakly tested.
+
+        A claim is weakly tested if the audit certifies less than the setting `min_share`.
+        """
         if audit.checks or audit.undecided:
             self._fail(audit, "was not tested")
         if audit.refuted:
@@ -586,7 +618,10 @@ class DPAudit:
         return self._kept(audit)
 
     def _kept(self, audit: _AnyAudit) -> _AnyAudit:
-        """Add the report of an audit to a passing test, so that -rP and a failure print it."""
+        """Add the report of an audit to the test, and return the audit.
+
+        pytest prints the report if the test fails later, or with the option -rP.
+        """
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
 
@@ -613,7 +648,7 @@ class DPAudit:
 
 
 def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
-    """Return the claim, under either of its two names, or None."""
+    """Return the argument `claim`, or `epsilon`, its other name, or None if neither is given."""
     from .claims.trade_off import Claim
 
     other = options.get("epsilon")
@@ -628,12 +663,12 @@ def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
 
 
 def seed_of(nodeid: str, number: int, base: int = 0) -> int:
-    """Compute the seed of an audit in a test: first 63 bits of SHA-256("base number nodeid").
+    """Compute the seed of an audit in a test: the first 63 bits of SHA-256("base number nodeid").
 
     Args:
         nodeid: pytest's id of the test.
-        number: 1 for the first audit in the test, 2 for the second.
-        base: the setting `seed`.
+        number: 1 for the first audit in the test, 2 for the second audit, and so on.
+        base: the setting `seed` of the plugin.
 
     Returns:
         A number in [0, 2**63), the same on every machine.
@@ -668,7 +703,7 @@ def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
 
 
 def _state_claim(claim: Any, delta: float) -> str:
-    """Format a claim, which is a number or a curve."""
+    """Format a claim, which is a number (with a delta) or a curve, for a message."""
     from .claims.trade_off import Claim
 
     if isinstance(claim, Claim):
@@ -677,7 +712,7 @@ def _state_claim(claim: Any, delta: float) -> str:
 
 
 def _describe_trace(trace: Trace) -> str:
-    """Describe the outcome, its reason, and the loss or the first finding."""
+    """Describe the verdict of a trace, and its privacy loss or else its first finding."""
     if trace.loss is not None:
         size = "infinite" if math.isinf(trace.loss) else f"{trace.loss:.6g}"
         return f"{trace.verdict}, computed loss {size}"
@@ -685,7 +720,10 @@ def _describe_trace(trace: Trace) -> str:
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
-    """Compute the certified bound divided by the claim; 1 at a claim of 0, 0 if no bound holds."""
+    """Compute the certified epsilon divided by the claimed epsilon.
+
+    The result is 1 for a claim of 0, and 0 if the audit's checks failed and no bound holds.
+    """
     if audit.checks:
         return 0.0
     # With a delta, the bound and the claim are for the whole pair, not per unit of distance.
@@ -709,7 +747,7 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 
 def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
-    """Return the default trials of a mechanism, or of a random encoder on these two texts."""
+    """Return the number of trials that a mechanism proposes for this pair, or None."""
     from .mechanisms.declarations import mechanism_attribute
     from .records import Pair
 

@@ -1,8 +1,8 @@
-"""Records of an audit: a pair of inputs, and four counts.
+"""Records of an audit: a pair of inputs, the counts of an event, and the outputs that were read.
 
-Records are frozen. Arrays inside them are read-only copies. Two records are equal if their fields
-are equal. Arrays are compared by dtype, shape and bytes, so NaN equals itself and 0.0 differs from
--0.0.
+A record is a frozen dataclass. Its arrays are read-only copies. Two records are equal if their
+fields are equal. Arrays are compared by dtype, shape and bytes, so NaN equals NaN and 0.0 differs
+from -0.0.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ Ints = npt.NDArray[np.int64]
 
 
 def attribute_of(kind: type, value: Any, name: str) -> Any:
-    """Return an attribute of an object, or the default that the class `kind` declares for it.
+    """Return an attribute of an object, or a default if the object lacks the attribute.
 
     Args:
-        kind: a class with the optional attributes of such objects and their defaults.
-        value: the object, often a user's plain function.
-        name: an attribute that `kind` declares.
+        kind: a class whose class attributes are the names of optional attributes and their
+            defaults.
+        value: the object, often a plain function of a user.
+        name: name of the attribute, which `kind` must declare.
 
     Raises:
         AttributeError: if `kind` does not declare the attribute.
@@ -76,13 +77,14 @@ def set_fields(record: Any, **values: Any) -> None:
 class Record(Shown):
     """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays.
 
-    A subclass that can be stored in files declares its name there: `class Box(Record, word="Box")`.
+    If a subclass can be stored in JSON files, it declares the name by which the files identify it:
+    `class Box(Record, word="Box")`.
     """
 
     __slots__ = ()
 
     def __init_subclass__(cls, word: str | None = None, **more: Any) -> None:
-        """Declare the name of the class in files."""
+        """Declare the name by which JSON files identify the class."""
         super().__init_subclass__(**more)
         if word is not None:
             declare(word, cls)
@@ -92,7 +94,7 @@ class Record(Shown):
         return tuple(getattr(self, name) for name in _field_names(cls, compared))
 
     def __eq__(self, other: object) -> bool:
-        """Return True for the same class with equal fields."""
+        """Return True if both objects have the same class and equal fields."""
         if type(other) is not type(self):
             return NotImplemented
         return all(map(_fields_equal, self._values(compared=True), other._values(compared=True)))
@@ -102,12 +104,12 @@ class Record(Shown):
         return hash((type(self), *map(_field_key, self._values(compared=True))))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Rebuild through the constructor; otherwise, an unpickled array would be writeable."""
+        """Let pickle call the constructor, so that the arrays of the copy are read-only."""
         return type(self), self._values()
 
 
 class Answer(Shown):
-    """Base class of the reports of checks and measurements, which have no truth value."""
+    """Base class of reports. `bool(report)` raises an error: a report has no truth value."""
 
     __slots__ = ()
 
@@ -115,15 +117,15 @@ class Answer(Shown):
     """The attribute to use in place of a truth value, and its values."""
 
     def __bool__(self) -> NoReturn:
-        """Raise TypeError: without it, the truth value of every report would be True."""
+        """Raise TypeError. By default, Python would return True for every report."""
         raise TypeError(f"a report is neither true nor false: use .{self._INSTEAD}")
 
 
 class Result(Answer, Record):
-    """Base class of the results that a user prints, as text, table, page, picture and JSON.
+    """Base class of results, which can be shown as text, table, HTML page, picture and JSON.
 
-    A subclass declares its format, name and number, as its `word`. It implements `_lines` and
-    `_plot`. The other private methods have defaults.
+    The `word` of a subclass is the name and version of its JSON format. A subclass implements
+    `_lines` and `_plot`. The other private methods have defaults.
     """
 
     __slots__ = ()
@@ -140,29 +142,33 @@ class Result(Answer, Record):
 
     @property
     def _is_verdict_slow(self) -> bool:
-        """True if the verdict takes minutes; a file is then read without computing it."""
+        """True if the verdict takes minutes. `load` and `from_json` then do not compute it."""
         return False
 
     def _to_figures(self) -> dict[str, Any]:
-        """Return derived numbers that are written to files next to the fields, and never read."""
+        """Return numbers that follow from the fields; JSON contains them for other programs."""
         return {}
 
     def _require_consistency(self) -> None:
-        """Raise an error for contradictory fields, if a derived number depends on them."""
+        """Raise an error if fields that a reported number depends on contradict each other."""
 
     def _repr_html_(self) -> str:
         return make_card(self._title, self._lines(), getattr(self, "refuted", None))
 
     def lines(self) -> list[Row]:
-        """List the rows (label, text) of the report; the last row is the time, if it is known."""
+        """Return the rows (label, text) of the report.
+
+        If the result states the time that it took, the last row has the label "time".
+        """
         return self._lines()
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot the result with matplotlib, in the current style.
 
         Args:
-            ax: matplotlib axes to draw on, or an empty figure. A plot of several panels replaces
-                the axes. Defaults to a new figure of pyplot, for `plt.show()`.
+            ax: matplotlib axes or an empty figure, on which the result is plotted. A plot of
+                several panels removes the axes and takes their place. By default, a new pyplot
+                figure is made, which `plt.show()` shows.
 
         Returns:
             The matplotlib figure.
@@ -173,58 +179,68 @@ class Result(Answer, Record):
         return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Make one self-contained HTML page with the whole report, and write it if a path is given.
+        """Return one self-contained HTML page with the whole report, and also write it to a file.
 
         Args:
-            path: the file to write. None means no file.
+            path: path of the file. None means that no file is written.
 
         Returns:
-            The page.
+            The text of the page.
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if it is the path of a folder.
+            ValueError: if `path` is the path of a folder.
             OSError: if the file cannot be written.
         """
         return save_page(self._to_page(), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data, for `from_dict`, together with derived numbers."""
+        """Return the fields, and numbers that follow from them, as a dict of JSON types.
+
+        `from_dict` makes the result from the dict.
+        """
         return result_to_dict(self, self._to_figures())
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result from the data of `to_dict`, and check that its verdict is unchanged.
+        """Make the result from a dict that `to_dict` returned.
+
+        An error is raised if the fields do not give the verdict that is stored in the dict.
 
         Args:
-            record: plain data.
+            record: the dict of JSON types.
 
         Returns:
             The result.
 
         Raises:
             TypeError: if the record is not a mapping.
-            ValueError: if the record does not have this form.
+            ValueError: if the record does not have the form that `to_dict` returns.
         """
         return result_from_dict(cls, record)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return strict JSON: the seed is a string, non-finite numbers are "inf", "-inf" and "nan".
+        """Return the result as strict JSON.
+
+        The seed is a string. Numbers that are not finite become the strings "inf", "-inf" and
+        "nan".
 
         Args:
-            indent: spaces for each level. Defaults to one line without indentation.
+            indent: number of spaces for each level of nesting. Defaults to one line without
+                indentation.
 
         Returns:
-            The data of `to_dict` as text; `save` writes it to a file.
+            The data of `to_dict` as text. `save` writes the text to a file.
         """
         return write_json(self, indent)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Make the result from the text of `to_json`, and check that its verdict is unchanged.
+        """Make the result from a text that `to_json` returned.
 
-        Native mechanisms and objects that JSON can hold are restored. Of any other object only its
-        name was stored.
+        An error is raised if the fields do not give the verdict that is stored in the text.
+        Mechanisms of dpcore and objects that JSON can represent are restored. Every other object is
+        replaced by its name as a string.
 
         Args:
             text: a JSON object.
@@ -234,7 +250,7 @@ class Result(Answer, Record):
 
         Raises:
             TypeError: if `text` is not a string.
-            ValueError: if the text is not JSON of this form.
+            ValueError: if the text is not JSON of the form that `to_json` returns.
 
         Example:
             >>> import dpcore
@@ -245,31 +261,33 @@ class Result(Answer, Record):
         return read_json(cls, text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file as JSON; `load` reads it. An error leaves no partial file.
+        """Write the result to a file as JSON, which `load` reads.
+
+        After an error, the file does not exist or is unchanged.
 
         Args:
-            path: the file.
+            path: path of the file.
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if it is the path of a folder.
+            ValueError: if `path` is the path of a folder.
             OSError: if the file cannot be written.
         """
         return save_json(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read the result that `save` wrote, as `from_json` does.
+        """Read the result from a file that `save` wrote.
 
         Args:
-            path: the file.
+            path: path of the file.
 
         Returns:
             The result.
 
         Raises:
             TypeError: if `path` is not a path.
-            ValueError: if the file does not hold JSON of this form.
+            ValueError: if the file does not contain JSON of the form that `save` writes.
             OSError: if the file cannot be read.
         """
         return load_json(cls, path)
@@ -307,7 +325,7 @@ def _fields_equal(left: Any, right: Any) -> bool:
 
 
 def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Make a read-only, C-contiguous copy with the same dtype."""
+    """Return a read-only, C-contiguous copy of an array, with the same dtype."""
     copy = np.array(array, order="C", copy=True)
     copy.setflags(write=False)
     return copy
@@ -319,9 +337,10 @@ def _freeze_input(value: Any) -> Any:
 
 
 def have_one_content(first: Any, second: Any) -> bool:
-    """Return True if two inputs have the same type and content, also in lists and mappings.
+    """Return True if two inputs have the same type and content.
 
-    An object that cannot be compared is equal only to itself.
+    The items of lists and mappings are compared in the same way. If objects cannot be compared,
+    the result is True only for one and the same object.
 
     Example:
         >>> have_one_content([1, None], [1, None]), have_one_content([1], [True])
@@ -357,13 +376,15 @@ class Pair(Record, word="Pair"):
     """Ordered pair of two neighbouring inputs.
 
     Args:
-        x: the first input: any object. An array becomes a read-only copy with its dtype. Any other
-            object is kept unchanged. A function that returns one output (`dpcore.repeat`) is called
-            with this object. A mechanism `(x, size, rng)` gets a list or tuple of numbers as an
-            array of bool, int64 or float64, the first of these types that holds it exactly.
+        x: the first input, which may be any object. An array becomes a read-only copy with the same
+            dtype. Any other object is kept unchanged. With `dpcore.repeat(f)`, the function f is
+            called with this object. A mechanism `(x, size, rng)` gets a list or tuple of
+            numbers as an array. The dtype of the array is the first of bool, int64 and float64 that
+            represents the numbers exactly.
         x_prime: the second input, treated in the same way.
-        distance: distance of the inputs in a metric claim, finite and above 0. For ordinary
-            neighbours it is 1, which is not a distance in a norm and is not printed.
+        distance: distance between the inputs, finite and above 0, for a claim of metric privacy.
+            Such a claim states that the loss is at most epsilon times `distance`. For ordinary
+            neighbours, `distance` is 1 and is not printed.
 
     Raises:
         TypeError: if `distance` is not a number.
@@ -393,7 +414,7 @@ class Pair(Record, word="Pair"):
         object.__setattr__(self, "distance", distance)
 
     def __eq__(self, other: object) -> bool:
-        """Return True if inputs have equal types and content, so that 1, 1.0 and True differ."""
+        """Return True if the inputs have equal types and content: 1, 1.0 and True differ."""
         if type(other) is not type(self):
             return NotImplemented
         sides = (self.x, other.x), (self.x_prime, other.x_prime)
@@ -412,7 +433,7 @@ class Pair(Record, word="Pair"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
-    """Counts of an event on the two sides of a pair.
+    """Counts of an event among outputs on the two inputs of a pair.
 
     Args:
         k: number of outputs in the event on `pair.x`, from 0 to `n`.
@@ -453,7 +474,7 @@ class Counts(Shown):
         )
 
     def complement(self) -> Counts:
-        """Return the counts of the opposite event on the same draws.
+        """Return the counts of the complement of the event, on the same outputs.
 
         Example:
             >>> Counts(3, 10, 1, 10).complement()
@@ -462,7 +483,7 @@ class Counts(Shown):
         return Counts(self.n - self.k, self.n, self.n_prime - self.k_prime, self.n_prime)
 
     def swapped(self) -> Counts:
-        """Return the same counts with the two sides swapped.
+        """Return the same counts with the two inputs exchanged.
 
         Example:
             >>> Counts(3, 10, 1, 20).swapped()
@@ -476,15 +497,20 @@ declare("Counts", Counts)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartsRead(Record, word="PartsRead"):
-    """Number of parts of the outputs that were read before an event was chosen.
+    """Number of parts of the outputs that an attack read before it chose an event.
+
+    A part is, for example, an entry of a vector, a field, the value of a key, a letter of a text or
+    a bit of an integer. The pilot outputs are those from which the event is chosen.
 
     Args:
-        found: number of parts in the pilot's outputs: entries, fields, keys, places, letters, bits
-            or views.
-        compared: number of these parts that were compared between the sides.
-        outputs: pilot outputs per side (the smaller number) that were used for the comparison.
-        chosen: number of parts that an attack learnt from, if a screen of wide outputs chose them.
-        further: additional pilot outputs per side in which the chosen parts were read.
+        found: number of parts of one output.
+        compared: number of these parts that were compared between outputs on x and on x'.
+        outputs: number of pilot outputs that were compared: the smaller of the numbers on x and on
+            x'.
+        chosen: number of parts that the attack used, if it first selected parts of wide outputs.
+            Otherwise 0.
+        further: number of additional pilot outputs on each input in which the selected parts were
+            read.
 
     Example:
         >>> str(PartsRead(90_000, 65_536, 2048))
@@ -509,7 +535,7 @@ class PartsRead(Record, word="PartsRead"):
 
     @property
     def is_whole(self) -> bool:
-        """True if no part was left out."""
+        """True if the attack read all parts."""
         return self.compared == self.found and not self.chosen
 
     def __str__(self) -> str:
@@ -526,12 +552,14 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """Output in the event, and how often the pilot drew it.
+    """An output inside the event, and its numbers of occurrences among the pilot outputs.
+
+    The pilot outputs are the outputs on x and on x' from which the event was chosen.
 
     Args:
-        text: the output, shortened if it is long.
-        k: occurrences among the pilot outputs on x that were used to choose the event.
-        k_prime: occurrences among the pilot outputs on x'.
+        text: the output as text, shortened if it is long.
+        k: number of occurrences among the pilot outputs on x.
+        k_prime: number of occurrences among the pilot outputs on x'.
     """
 
     text: str
@@ -553,7 +581,7 @@ def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
     """Return a Pair unchanged, or make a Pair from a tuple of two inputs.
 
     Raises:
-        TypeError: if the argument is neither.
+        TypeError: if the argument is neither a Pair nor a tuple of two inputs.
 
     Example:
         >>> pair_of(([0.0], [1.0]))

@@ -1,8 +1,8 @@
-"""Audits in parts: begin a run, count each part on any machine, and merge the parts.
+"""Audits in parts: begin a run, count each part of its trials on any machine, and merge the parts.
 
-All parts count the same event, which is chosen once, and the complete run has one bound. A run file
-stores the settings that are fixed before the count. Each part writes its own file, which contains
-these settings too.
+All parts count the same event, which is chosen once. The merged audit has one bound over the trials
+of all parts. A run file contains the settings and the event, which are fixed before the count. Each
+part is written to a separate file, which also contains the settings and the event.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FilePath = str | os.PathLike[str]
 
 @suggest_arguments
 class MissingPartsError(ValueError):
-    """Error about trials of a run that are missing in all files.
+    """Error that is raised if some trials of a run are in none of the merged files.
 
     Attributes:
         ranges: `(start, stop)` of each range of missing trials.
@@ -63,18 +63,19 @@ def begin_run(
     asked: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Choose the event of an audit and write a run file, without counting anything.
+    """Choose the event of an audit, and write a run file. No trials are counted.
 
     Args:
         path: path of the run file, which must not exist.
         mechanism: the mechanism, as in `dpcore.audit`.
         pair: the pair of inputs, as in `dpcore.audit`.
-        asked: options of the command line, which are stored in the file.
+        asked: options of the command line, which are stored in the file. None if the function is
+            called from Python.
         **options: other arguments of `dpcore.audit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the file exists, or for the same reasons as in `dpcore.audit`.
+        ValueError: if the file exists, or if `dpcore.audit` raises a ValueError for the arguments.
 
     Example:
         >>> import dpcore, tempfile
@@ -102,13 +103,14 @@ def continue_run(
     asked: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Audit:
-    """Begin or continue a run and count all of it, like `dpcore.audit` with `checkpoint`.
+    """Begin or continue a run, and count all of its trials, like `dpcore.audit` with `checkpoint`.
 
     Args:
-        path: path of the run file.
+        path: path of the run file. If the file exists, the run in it is continued.
         mechanism: the mechanism, as in `dpcore.audit`.
         pair: the pair of inputs, as in `dpcore.audit`.
-        asked: options of the command line, which are stored in the file.
+        asked: options of the command line, which are stored in the file. None if the function is
+            called from Python.
         **options: other arguments of `dpcore.audit`.
     """
     with open_run(path, "checkpoint", asked) as run:
@@ -128,27 +130,33 @@ def count_part(
     again: bool = False,
     **options: Any,
 ) -> None:
-    """Count one part of the trials of a run that was begun, or continue an interrupted part.
+    """Count one part of a run that `begin_run` began, or continue an interrupted part.
 
-    If the outputs cannot be repeated from a seed, the part is registered in a folder next to the
-    run file. It can then not be counted into another file.
+    If no seed repeats the outputs of the mechanism, the part and its file are registered in a
+    folder next to the run file. An error is then raised if the part is counted again for another
+    file. Otherwise, a user could choose between two counts of one part.
 
     Args:
         path: path of the run file.
         mechanism: mechanism of the run.
         pair: pair of the run.
         part: number of the part, from 1, and the number of parts.
-        out: file that the part is written to.
-        again: True if `out` replaces the registered count of this part, which becomes void.
+        out: path of the file to which the part is written.
+        again: True to count a registered part again for the file `out`. The earlier count becomes
+            void.
         **options: the other arguments of `dpcore.audit` with which the run was begun. The seed may
             be left out.
 
     Raises:
         OSError: if the part cannot be written.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument differs from the run's argument, `out` is a file of another part,
-            the part is registered for another file, or the mechanism gives other counts.
-        KeyboardInterrupt: on Ctrl-C. The trials counted so far are in `out`.
+        ValueError: for one of these reasons:
+
+            - an argument differs from the argument with which the run was begun;
+            - `out` is the file of another part;
+            - the part is registered for another file;
+            - the mechanism gives other counts than before.
+        KeyboardInterrupt: if the user presses Ctrl-C. `out` contains the trials counted so far.
     """
     number, parts = _check_part(part)
     flag("again", again)
@@ -184,7 +192,7 @@ def count_part(
 def _collect_options(
     mechanism: Any, pair: Any, options: Mapping[str, Any], run: RunFile
 ) -> Arguments:
-    """Complete the arguments of `dpcore.audit`; the run file serves as checkpoint."""
+    """Return all arguments of `dpcore.audit`, with the run file as `checkpoint`."""
     if options.get("checkpoint") is not None:
         raise invalid("checkpoint", "left out: the run file is one", options["checkpoint"])
     return collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
@@ -203,16 +211,17 @@ def _name_run(run: RunFile) -> str:
 
 @suggest_arguments
 def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
-    """Merge the parts of a run into its audit.
+    """Merge the parts of a run into one audit.
 
     Args:
-        paths: paths of the files, in any order. Copies of the same part count once.
-        partial: True returns the audit of the trials counted so far, and marks the files. From then
-            on the run may use only the anytime bound, also after all trials are counted.
+        paths: paths of the files of the parts, in any order. Two copies of one part count once.
+        partial: True to get the audit of the trials counted so far, if trials are missing. The
+            files are then marked, because you have seen a verdict. From then on, the audit of the
+            run uses the bound "anytime", even if all trials are counted later.
 
     Returns:
-        The `Audit`. It contains the mechanism's name in place of the mechanism, unless the
-        mechanism is native.
+        The `Audit`. It contains only the name of the mechanism, unless the mechanism is drawn by
+        dpcore's compiled core.
 
     Raises:
         TypeError: if `paths` is not an iterable of paths.
@@ -220,8 +229,9 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
             - a file is not a run file;
             - the count of a part is void, because another count replaced it;
-            - two files belong to different runs, hold the same trials, or hold the same outputs for
-              different trials.
+            - two files belong to different runs;
+            - two files that are not copies contain the same trials;
+            - two files contain the same outputs for different trials.
         MissingPartsError: if trials are missing, unless `partial` is True.
     """
     flag("partial", partial)
@@ -276,7 +286,10 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
 
 
 def _propose_line(runs: list[RunFile]) -> str:
-    """Propose the command that counts a missing part or continues a run; "" without a proposal."""
+    """Return a command that counts a missing part or continues an interrupted part, or "".
+
+    The result is "" if the run was not begun on the command line.
+    """
     first = runs[0]
     if not first.asked or len({run.part and run.part[1] for run in runs}) > 1:
         return ""
@@ -290,10 +303,10 @@ def _propose_line(runs: list[RunFile]) -> str:
 
 
 def _is_same_part(run: RunFile, other: RunFile) -> bool:
-    """Return True if two files hold the same trials with equal counts.
+    """Return True if two files contain the same trials with equal counts.
 
     Raises:
-        ValueError: if they hold the same trials with different counts.
+        ValueError: if the files contain the same trials with different counts.
     """
     if not run.done.ranges or run.done.ranges != other.done.ranges:
         return False
@@ -325,7 +338,10 @@ def _join_parts(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
 
 
 def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
-    """List evidence that the counts of the parts have different laws, if no seed repeats them."""
+    """Return a sentence if the event has significantly different frequencies in the parts.
+
+    The parts are compared only if no seed repeats the outputs of the mechanism.
+    """
     fixed = runs[0].fixed
     assert fixed is not None
     repeats = fixed.audit["randomness"] == "seed" and all(run.same_bits for run in runs)

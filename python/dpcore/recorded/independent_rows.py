@@ -1,28 +1,31 @@
 """Audit of recorded outputs of independent runs, with checks for dependent rows.
 
-The rows are shuffled and divided: an event is chosen on one part and counted on the other part.
-Repeated rows, an ordered file, and sides that correlate row by row contradict independence. On
-independent rows, in random or in sorted order, all checks together give a false alarm with
-probability below 1e-6:
+A row is one output. The outputs on x and the outputs on x' are called the two sides. The rows are
+shuffled and divided: an event is chosen on one part and counted on the other part. Four checks look
+for rows that are not independent. If the rows are independent, all checks together give a false
+alarm with probability below 1e-6. The rows may be in random or in sorted order. The checks are:
 
-- *Evenness.* Independent draws give each value a random number of copies. All of at least 30 values
-  have even (or threefold, ...) numbers of copies with probability below 2^-29. Numbers of copies
-  that vary too little are reported at a p-value of 1e-9. The test assumes equal probabilities,
-  because these give the smallest variance.
-- *Repetition.* There are more than twice as many pairs of equal rows on one side as pairs at the
-  most frequent small distance. The excess must also be seven standard deviations of Poisson
-  numbers. A smooth law on a grid has about as many pairs of each type. Repeated values are accepted
-  as part of the law in two cases: if their probabilities are unequal and there is no grid, or if
-  the other side matches them more often than their neighbours. If the loss is at most epsilon, each
-  value is at least e^-epsilon times as frequent on the other side. If 60 matches are expected at
-  equal frequencies, the probability of no match is at most exp(-60/e) = 3e-10 at epsilon 1. A
-  generator with few states cannot be distinguished from resampled rows, and no bound holds for it
-  either.
-- *Neighbours.* The ranks of neighbouring rows correlate by seven standard deviations of a random
-  order (3e-12 per column), while about half of the steps go down. In a sorted file, no step or
-  every step goes down.
-- *Pairs.* Row i of one side correlates with row i of the other side by seven standard deviations of
-  a random permutation. The probability is 3e-12 for each column (at most 64) and for the event.
+- *Evenness.* Among independent draws, each value occurs a random number of times. With probability
+  below 2^-29, at least 30 values all occur an even number of times (or a multiple of 3, and so on).
+  The check also raises a doubt if the numbers vary too little, at a p-value of 1e-9. The check
+  assumes that all values have equal probabilities, because then the numbers vary least.
+- *Repetition.* The check counts the pairs of equal rows on one side, and the pairs of rows at the
+  most frequent small distance. Under a smooth distribution on a grid, the two counts are about
+  equal. The check raises a doubt if the first count is more than twice the second, and the excess
+  is above seven standard deviations of a Poisson number. There are two exceptions. In the first,
+  the probabilities of the values are unequal and there is no grid. In the second, the other side
+  has the repeated values more often than it has values close to them. Under a loss of at most
+  epsilon, each value is at least e^-epsilon times as frequent on the other side. Suppose that the
+  other side has 60 such rows on average at equal frequencies. At epsilon 1, it has no such row with
+  probability at most exp(-60/e) = 3e-10. The check cannot distinguish resampled rows from a random
+  generator with few states. No bound holds for such a generator.
+- *Neighbours.* The check computes the correlation between the ranks of successive rows. It raises a
+  doubt if the correlation is above seven standard deviations of a random order (probability 3e-12
+  per column). Sorted files are excepted: in a sorted file, the values always rise or always fall
+  from row to row, but in a dependent file, about half of the steps are falls.
+- *Pairs.* The check computes the correlation between row i on x and row i on x'. It raises a doubt
+  above seven standard deviations of a random permutation. The probability is 3e-12 for each of at
+  most 64 columns, and for the event.
 """
 
 from __future__ import annotations
@@ -72,23 +75,24 @@ _MIN_SIDE_ROWS: Final = 4
 """Smallest number of rows per side: one to fit, one to choose, and two to count."""
 
 _SHUFFLE_STREAM: Final = 17
-"""Key of the random streams for shuffles. With the side it has two numbers; draws use three."""
+"""Key of the random streams for shuffles. The key and the side are two numbers; draws use three."""
 
 _GROUP_ROW_STREAM: Final = 19
 """Key of the random streams that draw one row of each group."""
 
 _MIN_DISTINCT_VALUES: Final = 30
-"""Smallest number of distinct values that is tested. All 30 have even numbers of copies with
-probability below 2^-29."""
+"""Smallest number of distinct values for which a check looks at repetitions."""
 
 _EVENNESS_P_VALUE: Final = 1e-9
 """Significance level of a test of evenness."""
 
 _MIN_EXPECTED_MATCHES: Final = 60.0
-"""Smallest expected number of equal rows on the other side for which no match is a doubt."""
+"""Smallest expected number of equal rows on the other side for which the absence of such rows
+raises a doubt."""
 
 _MAX_MATCH_SHARE: Final = 0.01
-"""Share of the expected matches above which the values count as common to both sides."""
+"""Number of equal rows on the other side, divided by the expected number, above which the repeated
+values count as common to both sides."""
 
 _MAX_ATOMS: Final = 4
 """Largest number of repeated values (atoms) that clipping or censoring may add to a density."""
@@ -97,13 +101,16 @@ _MAX_STATE_BITS: Final = 32
 """Number of random bits of the coarsest continuous samplers, one 32-bit word."""
 
 _MAX_DENSITY_RATIO: Final = 8.0
-"""Largest ratio of a law's collision probability to that of the uniform law on its values."""
+"""Largest ratio of the probability that two draws are equal to the same probability under the
+uniform distribution on the same values."""
 
 _MAX_MEETING_RATIO: Final = 2.0
-"""Largest ratio of equal pairs to near pairs for a law on a grid."""
+"""Largest number of pairs of equal rows, divided by the number of pairs at a small distance, for a
+distribution on a grid."""
 
 _MAX_EQUAL_RATIO: Final = 1.1
-"""Largest ratio of pairs equal in some columns to equal rows, if these columns decide equality."""
+"""Largest number of pairs that are equal in some columns, divided by the number of pairs that are
+equal in all columns, for which the other columns are not needed."""
 
 _PLACE_BITS: Final = 48
 """Number of bits that are read from a large float64. The last 5 bits hold rounding errors."""
@@ -117,19 +124,18 @@ _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
 
 _MULTIPLIERS: Final = _HASH_MULTIPLIER ** np.arange(_MAX_NEAR_COLUMNS, dtype=np.uint64)
-"""Factors of columns. The sum of the products codes a row: equal distances have equal
-differences."""
+"""Factors of columns. The code of a row is the sum of its values times these factors. Pairs of rows
+with equal differences in all columns have equal differences of codes."""
 
 _WORD_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\w+|[^\w\s]")
 _MAX_LEAVES: Final = 64
-"""Largest number of numbers and words read from an object. Most objects show enough digits."""
+"""Largest number of words and numbers that are read from the text of an object."""
 
 _ROWS_PER_LISTED_WORD: Final = 8
-"""Rows per distinct value of a text column above which its values are treated as a list of
-words."""
+"""Rows per distinct value of a text column above which its values count as a list of words."""
 
 _MAX_LISTED_NUMBERS: Final = 8
-"""Largest number of distinct values read as words, because their differences carry no
+"""Largest number of distinct numbers that are read as words. Differences of so few numbers carry no
 information."""
 
 _MAX_COMPARED_CHARACTERS: Final = 64
@@ -137,10 +143,10 @@ _MAX_CHECKED_COLUMNS: Final = 64
 _MAX_DEVIATIONS: Final = 7.0
 _MIN_EXPECTED_CHANGES: Final = 25.0
 _UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
-"""Range of the share of downward steps in a column that is not sorted, under any dependence."""
+"""Range of the share of falls from row to row in a column that is not sorted."""
 
 _MIN_UNEQUAL_STEPS: Final = 60
-"""Smallest number of steps between unequal values for which the share of downward steps is used."""
+"""Smallest number of steps between unequal values for which the share of falls is computed."""
 
 _CENTRE_ROWS: Final = 3
 """Number of rows whose distances from all rows are used as additional columns."""
@@ -154,14 +160,15 @@ class Counted(NamedTuple):
     """Counts of an event, with the attack and the rows that chose it.
 
     Args:
-        counts: counts of the event, on the rows that did not choose it.
+        counts: numbers of rows in the event, among the rows from which it was not chosen.
         attack: name of the attack.
         fitted: the event, and information on its choice.
-        pilot: number of rows per side that fitted and chose.
-        separate: rows of both sides that are independent of each other, in the order of the file:
+        pilot: numbers of rows on x and on x' from which the event was chosen.
+        separate: rows on x and on x' that are independent of each other, in the order of the file:
             all rows, or one row of each group.
-        tangent: epsilon and delta of the tangent to a claim that is a curve, or None.
-        finding: finding about the last bits of the outputs, or None.
+        tangent: epsilon and delta of a tangent to the claim's curve. None if the claim is a number.
+        finding: a second event, about the last bits of the outputs, if it certifies more. Else
+            None.
     """
 
     counts: Counts
@@ -184,7 +191,7 @@ def count_event(
     groups: Sides | None,
     claim: Claim | float | None,
 ) -> Counted:
-    """Choose an event on some of the rows and count it on the others.
+    """Choose an event on some of the rows and count it on the other rows.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
@@ -193,11 +200,11 @@ def count_event(
         share: share of the rows that is counted. None means a half.
         seed: seed of the shuffle.
         settings: delta and confidence of the bound.
-        paired: True if row i of one side depends on row i of the other. The two rows then stay
-            together, because the counted rows must be independent of the rows that chose the event.
-        groups: group of each row on both sides, as integers from 0, or None. Rows of one group may
-            depend on each other. So either all of them fit, or all choose, or one of them is
-            counted.
+        paired: True if row i on x depends on row i on x'. The two rows are then used for the same
+            purpose, so that the counted rows are independent of the rows that chose the event.
+        groups: number of the group of each row, from 0, for x and for x'. None without groups.
+            Rows of one group may depend on each other. A group therefore has one purpose: the
+            attack is fitted on its rows, or the event is chosen from them, or one row is counted.
         claim: claimed epsilon for the pair, a claimed curve that the event should refute, or None.
 
     Returns:
@@ -205,8 +212,8 @@ def count_event(
 
     Raises:
         TypeError: if the attack does not return an event, or `share` is not a number.
-        ValueError: if there are too few rows, paired sides differ in size, `share` is out of range,
-            or the attack does not apply to these outputs.
+        ValueError: if there are too few rows, if `paired` is True and the numbers of rows differ,
+            if `share` is out of range, or if the attack does not apply to these outputs.
     """
     share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
                  open_low=True, open_high=True)  # fmt: skip
@@ -257,7 +264,11 @@ def count_event(
 def _count_finding(
     fitted: Fitted, counts: Counts, counted: Sides, settings: tuple[float, float]
 ) -> Finding | None:
-    """Count the finding about last bits, or return None if the event certifies as much."""
+    """Count the event about the last bits of the outputs.
+
+    The result is None if there is no such event, or if it certifies at most as much as the chosen
+    event.
+    """
     if fitted.lattice is None:
         return None
     event, direction = fitted.lattice.event, fitted.lattice.direction
@@ -267,19 +278,23 @@ def _count_finding(
 
 
 def _count_hits(event: Event, sides: Sides) -> Counts:
-    """Count the rows of each side that are in the event."""
+    """Count the rows on x and on x' that are in the event."""
     hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in sides)
     return Counts(hits, len(sides[0]), hits_prime, len(sides[1]))
 
 
 def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
-    """Return the index of the first row that chooses among scores, and of the first counted row."""
+    """Return two indices that divide shuffled rows into three parts.
+
+    The rows before the first index fit the scores, the rows from there to the second index choose a
+    score, and the other rows are counted.
+    """
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
 
 
 def make_keyed_generator(seed: int, *key: int) -> np.random.Generator:
-    """Return the generator of the random stream with the given key."""
+    """Return a numpy Generator that is determined by the seed and the key."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
@@ -289,11 +304,11 @@ def _shuffle_numbers(size: int, seed: int, side: int) -> Array:
 
 
 class _Division(NamedTuple):
-    """Row numbers of one side, by their use.
+    """Numbers of the rows on one input, divided by the purpose of the rows.
 
     Args:
-        pilot: rows that fit or choose.
-        cut: index in `pilot` of the first row that chooses.
+        pilot: rows that fit the scores, then rows that choose a score and a threshold.
+        cut: index in `pilot` of the first row that chooses a score.
         counted: rows that are counted.
         separate: rows that are independent of each other, in the order of the file.
     """
@@ -329,9 +344,9 @@ class _PilotRows:
 
     Args:
         sides: rows on x and on x'.
-        cuts: index of the first row that chooses among scores, on each side.
+        cuts: for x and x', number of rows that fit the scores. The rows after them choose a score.
         pair: the inputs that the attack receives.
-        goal: what is to be certified.
+        goal: number of rows to count, delta, confidence and claim, for which the event is chosen.
     """
 
     sides: Sides
@@ -349,11 +364,11 @@ class _PilotRows:
         return self.sides
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count the rows that are in an event, on both sides."""
+        """Count the rows on x and on x' that are in an event."""
         return _count_hits(event, self.sides)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best threshold on the best of the scores of an attack."""
+        """Fit the scores of an attack, and choose the best score and a threshold on it."""
         (first, second), (cut, cut_prime) = self.sides, self.cuts
         scores, read = read_candidates(attack, first[:cut], second[:cut_prime], self.pair)
         if not scores:
@@ -381,14 +396,15 @@ class _PilotRows:
 
 
 def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List repetitions that contradict independence, and repetitions that do not.
+    """Describe repeated rows that contradict independence, and coarse grids that hide copies.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
 
     Returns:
-        Doubts and remarks, at most one sentence per side. Objects that cannot be pickled are not
-        checked.
+        Two tuples of sentences, each with at most one sentence for x and one for x'. The first
+        contains doubts about independence, and the second contains harmless remarks. The tuples
+        are empty for objects that cannot be pickled.
     """
     if any(side.size == 0 for side in sides):
         return (), ()
@@ -409,7 +425,7 @@ def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _as_columns(side: Array) -> Array:
-    """Return the rows as columns of numbers or of texts."""
+    """Return the rows as a matrix of real numbers or texts with one row per output."""
     flat = side.reshape(len(side), -1)
     flat = flat.view(np.int64) if side.dtype.kind in "mM" else flat
     return np.hstack([flat.real, flat.imag]) if side.dtype.kind == "c" else flat
@@ -436,7 +452,11 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 def _describe_repetitions(
     name: str, tables: Sequence[Array], keys: Sequence[Codes]
 ) -> tuple[str, str]:
-    """Describe repetitions on the first of two sides as a doubt, or as a harmless remark."""
+    """Describe repeated rows in the first of two tables: return a doubt and a harmless remark.
+
+    At least one of the two texts is empty. `keys` contains hashes of the rows of the two tables,
+    which are the outputs on x and on x' or the reverse.
+    """
     ordered = np.sort(keys[0])
     if not (ordered[1:] == ordered[:-1]).any():
         # Most recorded numbers do not repeat. Finding the place of each takes ten times as long.
@@ -481,12 +501,12 @@ def _describe_repetitions(
 
 
 def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
-    """Compute two p-values of the variance of the numbers of copies: for too small, and too large.
+    """Compute two p-values of the variance of `times`, for a too small and a too large variance.
 
-    All values are assumed to be equally probable, and `near` pairs of them may match on a grid.
-
-    Given their mean, the numbers of copies are Poisson numbers above 0. Their sample variance is
-    approximated by a multiple of a chi-square variable with the same first two moments.
+    `times` contains how many times each distinct value occurs. Under the null hypothesis, all
+    values are equally probable, and `near` pairs of values are equal only because of a grid. The
+    numbers in `times` are then Poisson numbers above 0 with the observed mean. Their sample
+    variance is approximated by a multiple of a chi-square variable with equal mean and variance.
     """
     from scipy.special import chdtr, chdtrc, lambertw
 
@@ -512,18 +532,20 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
 def _count_near_pairs(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
-    """Count ordered pairs of rows on one side at the most frequent small distance.
+    """Count the ordered pairs of rows on one input at the most frequent small distance.
 
     Args:
-        rows: distinct rows of this side, then distinct rows of the other side.
+        rows: distinct rows on one input, then distinct rows on the other input.
         times: number of copies of each row.
-        rare: True for the rows of this side that are not atoms.
+        rare: for each distinct row on the first of these inputs, False if the row is an atom, that
+            is, one of the most frequent rows.
 
     Returns:
-        The number of pairs, atoms included, and the number of rows of the other side at this
-        distance from a rare row. Each is the largest number over several sets of columns: all
-        columns, each single column, and all but one column. Only sets that decide which rows are
-        equal are used. The other columns may be functions of these, without a grid.
+        Two numbers. The first is the number of pairs at that distance, with atoms. The second is
+        the number of rows on the other input at that distance from a row that is not an atom. Each
+        number is the maximum over several sets of columns: all columns, each single column, and all
+        columns except one. A set is left out if rows that are equal in the set are often unequal in
+        the other columns.
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = list(_list_leaves(rows))
@@ -558,7 +580,11 @@ def _count_near_pairs(
 def _count_at_distances(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Count as `_count_near_pairs` does, for columns whose shares add up to codes of rows."""
+    """Compute the two numbers of `_count_near_pairs` for one set of columns.
+
+    `places` contains whole numbers for the values. `shares` contains the products of these numbers
+    with one factor per column. The sum of the products over the columns is the code of a row.
+    """
     codes, others = np.split(shares.sum(axis=0), [rare.size])
     # An atom counts as the most frequent other row. Otherwise two atoms would hide all others.
     copies = np.minimum(times[: rare.size], times[: rare.size][rare].max())
@@ -589,9 +615,9 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
     """Convert a column to whole numbers, so that equal distances become equal differences.
 
     Returns:
-        The whole numbers and infinity. Their unit is chosen from the first `size` values. For texts
-        and for few distinct values: random whole numbers, and log2 of the number of values that are
-        possible there.
+        The whole numbers, in a unit that fits the first `size` values, and infinity. For texts and
+        for columns of few distinct values, the whole numbers are random, and the second result is
+        log2 of the number of possible values.
     """
     values, is_text = np.unique(column[:size]), column.dtype.kind == "U"
     is_listed = values.size <= max(_MAX_LISTED_NUMBERS, is_text * size // _ROWS_PER_LISTED_WORD)
@@ -613,7 +639,10 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
-    """Yield columns of numbers or texts; texts and objects are split into words and numbers."""
+    """Yield each column of the rows; a column of texts or objects is split into several columns.
+
+    Each of these columns contains the words or numbers at one position of all texts.
+    """
     for column in rows.reshape(len(rows), -1).T:
         if column.dtype.kind not in "USO":
             yield column
@@ -633,19 +662,19 @@ def _list_leaves(rows: Array) -> Iterator[Array]:
 
 
 def doubts_of_order(sides: Sides) -> tuple[str, ...]:
-    """List dependences of neighbouring rows, as in a random walk or in runs of several rows.
+    """Describe dependence between successive rows, such as rows that come from one run.
 
     Args:
         sides: outputs on x and on x', in the order in which they were recorded.
 
     Returns:
-        One sentence for each side with such a dependence. At most one sentence for each side.
+        One sentence for each of x and x' on which successive rows depend on each other.
     """
     return tuple(filter(None, map(_describe_neighbours, _SIDE_NAMES, sides)))
 
 
 def _describe_neighbours(name: str, side: Array) -> str:
-    """Describe a dependence of neighbouring rows on one side; return "" if none is found."""
+    """Describe a dependence between successive rows on one input, or return ""."""
     if len(side) < _MIN_ORDERED_ROWS:
         return ""
     columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))
@@ -679,7 +708,10 @@ def _describe_neighbours(name: str, side: Array) -> str:
 
 
 def _row_distances(rows: Floats) -> dict[str, Floats]:
-    """Return distances of all rows from a few rows; each column is scaled by its deviation."""
+    """Return the L1 distances of all rows from three of the rows, by a title for each of the three.
+
+    Each column is divided by its standard deviation.
+    """
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
     centres = np.linspace(0, len(rows) - 1, _CENTRE_ROWS).astype(int).tolist()
     return {
@@ -692,18 +724,18 @@ def _row_distances(rows: Floats) -> dict[str, Floats]:
 
 
 def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
-    """List dependences between row i of one side and row i of the other, as with common seeds.
+    """Describe dependence between row i on x and row i on x', such as from common seeds.
 
-    Each row is compared with the row of the same number on the other side, after subtraction of the
-    mean of that row's two neighbours. Thus files that are sorted, or that drift, do not appear to
-    be paired.
+    The function correlates the ranks of the rows on x and on x'. It first subtracts from each rank
+    on x' the mean rank of the rows before and after it. Sorted files, and files whose values drift,
+    therefore do not appear to be dependent.
 
     Args:
         sides: outputs on x and on x', in the order in which they were recorded.
         event: the counted event, `outputs -> bool`.
 
     Returns:
-        One sentence if there is a dependence; otherwise empty.
+        One sentence if the rows depend on each other, otherwise an empty tuple.
     """
     size = min(_MAX_COMPARED_PAIRS, *map(len, sides))
     if size < _MIN_ORDERED_ROWS:
@@ -728,7 +760,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
 def _clustering_deviation(first: Array, other: Array) -> float:
     """Compute the correlation of two columns in standard deviations of a random row order.
 
-    It is 0 if the comparison is not informative.
+    The result is 0 if one value is too frequent in a column, or if each column has an order.
     """
     ranks, still = _centred_ranks(first)
     others, still_other = _centred_ranks(other)
@@ -744,12 +776,12 @@ def _clustering_deviation(first: Array, other: Array) -> float:
 
 
 def _order_deviation(ranks: Floats) -> float:
-    """Compute the correlation of neighbouring rows in standard deviations of a random order."""
+    """Compute the correlation of successive ranks in standard deviations of a random order."""
     return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 
 
 def _centred_ranks(values: Array) -> tuple[Floats, float]:
-    """Compute centred ranks, with mean ranks for ties, and the share of the commonest value."""
+    """Return ranks minus their mean (ties get their mean rank) and the commonest value's share."""
     order = np.argsort(values)
     ordered = values[order]
     differs = ordered[1:] != ordered[:-1]

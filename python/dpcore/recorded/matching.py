@@ -1,7 +1,9 @@
-"""Matching of the columns of the two sides: by name, in one order, with times in one unit.
+"""Matching of the columns of outputs on x and on x': by name, in one order, times in one unit.
 
-An order, a unit or a time zone that all rows of one side share is a single observation. A count of
-rows cannot use it, so the report shows it as a note.
+The outputs on x and on x' are called the two sides. The order of columns, the unit of times and the
+time zone are the same in all rows of one side. If such a property differs between the sides, it is
+only one observation, and the audit cannot use it as evidence. The report then describes the
+difference in a note.
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ _MAX_SPELLINGS: Final = 16
 def match_places(
     first: Table, places: Sequence[int], second: Table, places_prime: list[int]
 ) -> list[int]:
-    """Return the chosen columns of the second table in the order of the first table.
+    """Return the numbers of the second table's columns, in the order of the first table's columns.
 
-    Columns are matched by name if both tables have names, and by position otherwise.
+    `places` and `places_prime` are the numbers of the chosen columns of the two tables. Columns are
+    matched by name if both tables have names, and by position otherwise.
 
     Raises:
-        ValueError: if the names differ, or a name is repeated and the orders differ.
+        ValueError: if the chosen columns of the tables have different names, or if one name occurs
+            twice and the tables have their columns in different orders.
     """
     if first.names is None or second.names is None:
         return places_prime
@@ -57,7 +61,10 @@ def match_places(
 
 
 def add_missing_names(table: Table, names: Iterable[str]) -> Table:
-    """Return a table of JSON objects with an additional column of None for each missing name."""
+    """Return a table with a column of None for each of the names that the table lacks.
+
+    Only tables read from JSON objects get such columns; other tables are returned unchanged.
+    """
     own = table.names or ()
     lacking = tuple(name for name in dict.fromkeys((*own, *names)))[len(dict.fromkeys(own)) :]
     if not table.is_sparse or not lacking:
@@ -72,9 +79,11 @@ def match_units(
 ) -> tuple[Table, Table, tuple[str, ...]]:
     """Return both tables with times in the finer of the two units, and notes on differences.
 
+    A note is a sentence about a column whose unit or time zone differs between the tables.
+
     Raises:
-        TypeError: if two units have no common unit.
-        ValueError: if the finer unit cannot represent a time.
+        TypeError: if two units of time have no common unit, such as months and days.
+        ValueError: if a time is out of the range of the finer unit.
     """
     columns, columns_prime = [*first.columns], [*second.columns]
     notes: list[str] = []
@@ -91,18 +100,20 @@ def match_units(
 def match_spellings(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
-    """Add a column for the spelling of numbers, if one side writes equal numbers in two ways.
+    """Add a column for the spelling of numbers, such as 1.5 and 1.50, if it may reveal the input.
 
-    If all equal numbers of one side have the same spelling, a note reports a difference between the
-    sides.
+    The column is added if equal numbers have two spellings among the outputs on x, or among the
+    outputs on x'. If equal numbers have one spelling on x and another spelling on x', the function
+    returns a note instead.
 
     Args:
         sides: outputs on x and on x', shape `(size,)` or `(size, columns)`.
-        cells: for each side, the cells of each column, or None for columns not read from text.
+        cells: for x and for x', the spellings of the cells of each column. None for a column that
+            was not read from text.
         titles: names of the columns in messages.
 
     Returns:
-        Both sides, the names of their columns, and notes.
+        The outputs on x and on x', the names of their columns, and notes for the report.
     """
     added: list[tuple[Array, Array]] = []
     notes: list[str] = []
@@ -137,7 +148,7 @@ def match_spellings(
 
 
 def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
-    """Return the spellings of both sides, and for each side the index of each cell's spelling."""
+    """Return a list of all spellings, and the index of each cell's spelling for x and for x'."""
     every = list(dict.fromkeys((*first[2], *second[2])))
     places = []
     for _, codes, spellings in (first, second):
@@ -147,7 +158,10 @@ def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Arr
 
 
 def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
-    """Return the numbers of a column (NaN for other cells), and codes of their spellings."""
+    """Return the numbers of a column, the code of each number's spelling, and the spellings.
+
+    A cell that is not a number becomes NaN. The result is None if the column has no spellings.
+    """
     if cells is None or cells.codes is None or cells.kind.name not in ("number", JSON):
         return None
     column = side if side.ndim == 1 else side[:, place]
@@ -158,13 +172,18 @@ def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
 
 
 def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
-    """Match fields, keys and time units of the rows on x' with the rows on x; return notes too.
+    """Give the rows on x' the order of fields and keys, and the time unit, of the rows on x.
 
-    Keys of mappings are matched if each side has them in one order.
+    Fields are those of a structured array, and keys are those of mappings. Keys are put in the
+    order of x only if all rows on x have one order and all rows on x' have one order.
+
+    Returns:
+        The rows on x, the rows on x', and notes on the differences.
 
     Raises:
-        TypeError: if two units have no common unit.
-        ValueError: if the names of fields differ, or a unit cannot represent a time.
+        TypeError: if two units of time have no common unit.
+        ValueError: if the names of the fields differ, or if a time is out of the range of the finer
+            of the two units.
     """
     names, names_prime = rows.dtype.names, rows_prime.dtype.names
     if names is not None and names_prime is not None and rows.dtype != rows_prime.dtype:
@@ -189,7 +208,8 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
 def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
     """Return the outputs on x' with the keys of mappings in the order of x, and a note.
 
-    Outputs are changed only if each side has its keys in one order, and the two orders differ.
+    The outputs are changed only if all mappings on x have one order of keys, all mappings on x'
+    have one order of keys, and the two orders differ.
 
     Args:
         outputs: outputs on `x`.
@@ -207,13 +227,13 @@ def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str,
 
 
 def _quote_names(names: Sequence[Any]) -> str:
-    """Return the first names in quotation marks, and the total number if there are more."""
+    """Return at most eight names in quotation marks, and the number of names if there are more."""
     more = f", ... ({len(names):,} in all)" if len(names) > _MAX_LISTED_NAMES else ""
     return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
 
 
 def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
-    """Return the keys of mappings that all have the same order, or None for other rows."""
+    """Return the keys of the mappings if all have the same keys in one order, otherwise None."""
     if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
         return None
     order = tuple(rows[0])
@@ -221,7 +241,7 @@ def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
 
 
 def _join_fields(table: Table, places: Sequence[int]) -> Array:
-    """Return columns as an array with fields."""
+    """Return the chosen columns of a table as a structured array with a field per column."""
     names = table.names or ()
     kinds = [(names[at], table.columns[at].dtype, table.columns[at].shape[1:]) for at in places]
     rows = np.empty(len(table.columns[0]), kinds)
@@ -245,7 +265,10 @@ def _read_instants(rows: Array) -> Array:
 
 
 def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array, tuple[str, ...]]:
-    """Return two columns of times in the finer unit, and a note if unit or time zone differ."""
+    """Return two columns of times in the finer of their two units, and notes.
+
+    There is one note if the units or the time zones differ. Columns of other values are unchanged.
+    """
     if first.dtype.kind not in "mM" or second.dtype.kind != first.dtype.kind:
         return first, second, ()
     names = []

@@ -1,6 +1,8 @@
 """Audit of recorded outputs: outputs of independent runs, or canary scores of one run.
 
-Canaries are guessed by the order of their scores. The numbers of guesses are fixed in advance.
+A canary is a training example that was included in the run, or left out, by a coin flip. The audit
+guesses from the order of the scores which canaries were included. The numbers of guesses are fixed
+before the scores are seen.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ _TIE_STREAM: Final = 18
 """Key of the random stream that orders equal scores."""
 
 _COIN_P_VALUE: Final = 1e-6
-"""Probability below which the number of included canaries contradicts fair coins."""
+"""p-value below which the number of included canaries contradicts fair coins."""
 
 _REPORT_DELTA: Final = 1e-5
 """Delta at which reports of one run state an epsilon, in addition to a claim that is a curve."""
@@ -75,18 +77,21 @@ _REPORT_DELTA: Final = 1e-5
 def guess_canaries(
     sides: Sides, requested: int | float | tuple[int, int] | None, seed: int
 ) -> tuple[Guesses, str]:
-    """Guess that the canaries with the highest scores are in and those with the lowest are out.
+    """Guess which canaries were included in a run: those with the highest scores.
 
-    Equal scores are put in a random order that does not depend on the included canaries. Such
-    guesses are post-processing of the scores, as the theorem requires.
+    The canaries with the lowest scores are guessed to be left out. Equal scores are put in a random
+    order that does not depend on the inclusion of the canaries. The guesses are therefore
+    post-processing of the scores, as theorem 5.2 of Steinke, Nasr and Jagielski (2023) requires.
 
     Args:
-        sides: scores of included canaries and of the other canaries, shape `(size,)` each.
-        requested: number of guesses, see `dpcore.audit_outputs`.
+        sides: scores of the included canaries, and scores of the canaries that were left out. Each
+            array has shape `(size,)`.
+        requested: number of guesses, or their share of all canaries (a float), or a tuple of the
+            numbers of canaries guessed in and guessed out. None guesses all canaries.
         seed: seed for the order of equal scores.
 
     Returns:
-        The numbers of guesses and correct guesses, and a description of the guesses as text.
+        The numbers of guesses and of correct guesses, and a text that describes the guesses.
 
     Raises:
         TypeError: if the scores are not numbers or `requested` is of the wrong kind.
@@ -106,7 +111,7 @@ def guess_canaries(
 
 
 def _read_scores(name: str, side: Array) -> Array:
-    """Read one real number per canary. NaN is refused, because it has no rank."""
+    """Read one real number per canary; raise an error for NaN, because NaN has no rank."""
     flat = side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side
     if flat.dtype.kind not in "buif":
         raise errors.mistyped(name, "one real number for each canary", flat.dtype)
@@ -121,7 +126,10 @@ def _read_scores(name: str, side: Array) -> Array:
 
 
 def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
-    """Return the numbers of canaries that are guessed in and guessed out."""
+    """Return the number of canaries guessed to be included, and the number guessed to be left out.
+
+    `requested` is an integer, a share of all canaries, a tuple of the two numbers, or None for all.
+    """
     if isinstance(requested, tuple):
         if len(requested) != 2:
             raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", requested)
@@ -142,15 +150,16 @@ def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
 
 
 def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
-    """Return a doubt if far too many or too few canaries were included for fair coins.
+    """Return a doubt if the number of included canaries contradicts a fair coin per canary.
 
-    The probability of such a number is at most ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding, 1963).
+    If k of m canaries were included, the p-value is ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding,
+    1963).
 
     Args:
-        sides: scores of included canaries and of the other canaries.
+        sides: scores of the included canaries, and scores of the canaries that were left out.
 
     Returns:
-        One sentence if the coins are doubtful; otherwise empty.
+        One sentence if the p-value is below 1e-6; otherwise an empty tuple.
     """
     included, canaries = len(sides[0]), len(sides[0]) + len(sides[1])
     if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _COIN_P_VALUE:
@@ -161,7 +170,7 @@ def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
 class OutputsOptions(TypedDict, total=False):
     """Keyword arguments of `dpcore.audit_outputs`, with `epsilon` in place of `claim`.
 
-    Type checkers need this second list. A test compares it with the signature.
+    Type checkers read this class if a function passes these arguments on.
     """
 
     rows: Rows
@@ -224,24 +233,34 @@ def audit_outputs(
 ) -> OutputsAudit:
     """Certify a lower bound on epsilon from recorded outputs.
 
-    The argument `rows` must state what a row is. With `rows="independent"`, each row is the output
-    of a separate run. Record one row per training run, document or person, or pass `groups=` to
-    state which rows belong together. No test can detect these three things: a shift that is common
-    to all rows of one side; rows of one run or document in random order; copies with small changes.
-    Both sides are shuffled and divided. A quarter of the rows fits the attack, a quarter chooses
-    its event and direction, and the other half is counted.
+    `outputs` holds outputs on an input x, and `outputs_prime` holds outputs on a neighbouring input
+    x'. The argument `rows` must state what a row is.
 
-    With `rows="one_run"`, all rows are scores of canaries from one run. A higher score means that a
-    canary looks more like an included one. Each canary was included by its own fair coin. `outputs`
-    holds the scores of the included canaries and `outputs_prime` those of the others. The canaries
-    with the highest scores are guessed in, an equal number with the lowest scores is guessed out,
-    and the rest is not guessed. The number of guesses must be fixed before the scores are seen. A
-    seeded random order separates equal scores at a cut.
+    With `rows="independent"`, each row is the output of a separate run. Record one row per training
+    run, document or person, or pass `groups=` to state which rows belong together. No test can
+    detect these three violations of independence:
 
-    The two sides must also be independent of each other, unless `paired=True`. Then row i of
-    `outputs` and row i of `outputs_prime` may come from one seed. Such rows are shuffled and
-    divided together, so a row that chose the event has no partner among the counted rows. The bound
-    then uses Clopper-Pearson limits, which hold under any dependence between the sides.
+    - a shift that is common to all rows on x, or to all rows on x';
+    - several rows per run or document, if the file is in random order;
+    - copies of rows with small changes.
+
+    The rows are shuffled and divided. The attack is fitted on a quarter of the rows. From another
+    quarter, it chooses an event (a set of outputs, such as "output > 2") and a direction. The bound
+    on epsilon comes from the ratio of the event's probabilities on x and on x'. The direction is
+    the input in the numerator. The event is counted on the other half of the rows.
+
+    With `rows="one_run"`, all rows are scores of canaries from one training run. A canary is a
+    training example that was included in the run, or left out, by its own fair coin. `outputs`
+    holds the scores of the included canaries, and `outputs_prime` holds the scores of the canaries
+    that were left out. A higher score means that the canary was more likely included. The audit
+    guesses that the canaries with the highest scores were included, and that an equal number with
+    the lowest scores were left out. It makes no guess about the other canaries. You must fix the
+    number of guesses before you see the scores. A seeded random order decides between equal scores.
+
+    Rows on x must also be independent of rows on x', unless `paired=True`. With `paired=True`, row
+    i of `outputs` and row i of `outputs_prime` may come from one seed. The two rows then have the
+    same purpose. No counted row therefore depends on a row from which the event was chosen. The
+    bound uses Clopper-Pearson limits, which hold under any dependence between rows on x and on x'.
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`, in one of these forms:
@@ -252,72 +271,83 @@ def audit_outputs(
             - a table or a column of pandas, polars or pyarrow;
             - the path of a file (see `format`); "-" is standard input.
 
-            None is a missing output. For one run: scores of the included canaries, shape `(size,)`.
-            With `label`: outputs of both sides. A mapping with the counts `tp`, `fn` (rows of x),
-            `fp` and `tn` (rows of x') is a confusion matrix of guesses. All of its guesses are
-            counted, so their threshold must have been fixed before.
-        outputs_prime: outputs on `x_prime`, shape `(size', ...)`. The number of rows may differ.
+            In all forms, None means a missing output. There are three special cases:
+
+            - For one run, `outputs` holds the scores of the included canaries, shape `(size,)`.
+            - With `label`, `outputs` holds the outputs on x and on x'.
+            - A mapping with the counts `tp`, `fn` (rows on x), `fp` and `tn` (rows on x') is a
+              confusion matrix of guesses. The audit counts all guesses, so the threshold of the
+              guesses must have been fixed before the scores were seen.
+        outputs_prime: outputs on `x_prime`, shape `(size', ...)`. `size'` may differ from `size`.
         rows: "independent" or "one_run", required.
         claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. None means no
             claim.
-        delta: delta of the claim, in [0, 1). It is not allowed with a curve, which has its own
-            delta.
+        delta: delta of the claim, in [0, 1). It is not allowed with a curve, because a curve states
+            a delta for every epsilon.
         confidence: probability that the bound holds, strictly between 0 and 1.
         attack: for independent rows: an object of `dpcore.attacks`, its name, or any function
             `(outputs, outputs_prime, pair) -> event`. Defaults to "auto".
-        bound: for independent rows "clopper_pearson" (the default) or "exact". For one run
-            "one_run" (the default), or "one_run_fdp" if the claim comes from the Gaussian
-            mechanism. A curve is compared as a whole: with "clopper_pearson" for independent rows,
-            and with "one_run_curve" for one run. For `GDP`, "one_run_fdp" is also possible.
+        bound: name of the bound. For independent rows, "clopper_pearson" is the default, and
+            "exact" is possible for a number as claim. For one run, the default is "one_run" for a
+            number and "one_run_curve" for a curve. "one_run_fdp" is possible for `GDP`, and for a
+            number if the mechanism is the Gaussian mechanism.
         pair: for independent rows: the two inputs, if the attack should know them.
-        count_share: share of independent rows that is counted. The other rows choose the event.
-            Defaults to 0.5.
-        guesses: for one run: number of guessed canaries, or their share (a float up to 1.0). Half
-            of them are guessed in, and half out. A tuple (in, out) gives the two numbers. None
-            guesses all canaries.
-        column: column or columns of files and frames, by names or by numbers from 0. Needed if
-            there are several columns with names, because an input, a time or a row number next to
-            each answer looks like a leak. "*" takes all columns, a pattern such as "o*" takes
-            columns with matching names, and "3-50" takes these numbers. A column with exactly that
-            name has priority. If both sides have names, columns are matched by name, and numbers
-            refer to `outputs`.
-        exclude: column or columns to leave out, in the same form. Without `column`, all other
-            columns are taken.
+        count_share: for independent rows: share of the rows that is counted. The event is chosen
+            from the other rows. Defaults to 0.5.
+        guesses: for one run: number of canaries with a guess, or their share of all canaries (a
+            float up to 1.0). Half of these canaries are guessed to be included, and half to be left
+            out. A tuple gives the two numbers, in this order. None guesses all canaries.
+        column: column or columns of a file or frame that hold the outputs, by name or by number
+            from 0. Required if there are several columns with names. (A column that contains the
+            input, the time or the row number would look like a leak.) "*" takes all columns, a
+            pattern such as "o*" takes the columns with matching names, and "3-50" takes the columns
+            3 to 50. If a column has exactly this name, only that column is taken. If `outputs` and
+            `outputs_prime` have names of columns, columns are matched by name, and numbers refer to
+            the columns of `outputs`.
+        exclude: column or columns to leave out, in the same form as `column`. If `column` is not
+            given, all other columns are taken.
         dtype: type of the cells of text files: "number", "whole", "decimal" or "text" for all
-            columns, or a mapping from columns to these types. By default, a column contains numbers
-            if float64 holds every digit of all its cells on both sides. Otherwise it contains whole
-            numbers or decimals with all digits, or texts. The report states the type.
-        label: side of each row of `outputs`, if `outputs_prime` is None. It is an array with one
-            label per row, or the name or number of a column of the file or frame. 1, True, "in" or
-            "x" mark outputs on x, and 0, False, "out" or "x_prime" mark outputs on x'.
-        label_x: value of the label that marks x, if there are two other labels.
-        groups: for independent rows: run, document or person of each row, if several rows belong to
-            one. Hashable values, one per row of `outputs`, or the name or number of a column of
-            files and frames (for both sides). Each group serves one purpose: all of its rows fit
-            the attack, or all of its rows choose the event, or one of its rows, drawn with the
-            seed, is counted. With `label`: groups of all rows.
-        groups_prime: groups of `outputs_prime`. None if `groups` is a column of both sides. Groups
-            of the two sides must have different names.
-        paired: for independent rows: True if row i of both sides came from one seed.
+            columns, or a mapping from columns to these types. By default, a column has the type
+            "number" if float64 represents every digit of all its cells on x and on x'. Otherwise
+            the column has one of the other types, which keep all digits. The report states the
+            type.
+        label: if `outputs_prime` is None: labels that state for each row of `outputs` whether it is
+            an output on x or on x'. The argument is an array with one label per row, or the name or
+            number of a column of the file or frame. The labels 1, True, "in" and "x" mean outputs
+            on x. The labels 0, False, "out" and "x_prime" mean outputs on x'.
+        label_x: the label of outputs on x, if the column contains two other labels.
+        groups: for independent rows: name of the run, document or person that each row comes from,
+            if several rows come from one. It is a list of hashable values, one per row of
+            `outputs`, or the name or number of a column of `outputs` and `outputs_prime`. Each
+            group has one purpose: the attack is fitted on all of its rows, or the event is chosen
+            from all of its rows, or one random row of the group is counted. With `label`: groups of
+            all rows.
+        groups_prime: groups of the rows of `outputs_prime`. None if `groups` is a column. A group
+            must not have the same name as a group of `outputs`.
+        paired: for independent rows: True if row i of `outputs` and row i of `outputs_prime` came
+            from one seed.
         arranged: for independent rows: True if the rows were reordered after the runs, by a
-            property that the outputs do not show. Then neighbouring rows are not compared.
-        rng: source of the randomness that shuffles and divides: None (fresh entropy; the result
-            records the seed), an int seed in [0, 2**63) (`--seed` on the command line), or a
-            Generator.
-        source: True to store the source text and hash of a custom attack, the outputs inside the
-            event, and the columns, rows and SHA-256 of files in the result. False leaves them out,
-            also in the HTML page and JSON.
-        header: for CSV and lines: "yes" or "no" states if the first row contains names. For CSV,
-            "auto" assumes names unless a cell of the first row is a number or occurs again in a
-            later row of its column. For lines, "auto" assumes a name if all other rows are numbers.
-        sep: separator of the cells of a CSV file, one character or "tab". Detected by default.
-        encoding: encoding of texts. By default, a byte order mark states it; without such a mark it
-            is UTF-8.
-        format: name of a format, such as "csv", "lines" (one output per line) or "npz"; all names
-            are in `dpcore.files.formats.FORMATS`. Defaults to the format of the file name's ending.
-            Files compressed with gzip are recognised by their first bytes.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+            property that the outputs do not show. dpcore then does not test if successive rows
+            depend on each other.
+        rng: source of the randomness that shuffles and divides the rows: None (fresh entropy; the
+            result records the seed), an int seed in [0, 2**63) (`--seed` on the command line), or a
+            numpy Generator.
+        source: True to store in the result: the source text and hash of a custom attack, up to five
+            outputs inside the event, and the columns, rows and SHA-256 of files. False stores none
+            of these, also not in the HTML page and JSON.
+        header: for CSV files and files of lines: "yes" if the first row contains names of columns,
+            "no" if it contains outputs. "auto" decides. In CSV, the first row then contains names
+            unless one of its cells is a number or occurs again in the same column. In a file of
+            lines, the first line is a name if all other lines are numbers.
+        sep: separator of the cells of a CSV file, one character or "tab". By default, dpcore
+            detects the separator.
+        encoding: encoding of a text file. By default, the byte order mark at the beginning of the
+            file states the encoding. A file without a byte order mark is read as UTF-8.
+        format: name of a format, such as "csv", "lines" (one output per line) or "npz".
+            `dpcore.files.formats.FORMATS` lists all names. By default, the ending of the file's
+            name determines the format. dpcore recognises gzip by the first bytes of the file.
+        progress: True to show a progress bar. By default, dpcore shows a progress bar for long work
+            on a terminal or in a notebook.
 
     Returns:
         The `OutputsAudit`.
@@ -327,10 +357,10 @@ def audit_outputs(
         ValueError: for one of these reasons:
 
             - a value is out of range, or an argument does not suit this kind of rows;
-            - the two sides have different shapes, or too few rows;
-            - one side looks like labels;
+            - the outputs on x and on x' have different shapes, or there are too few rows;
+            - one of the arguments `outputs` and `outputs_prime` looks like labels;
             - the score of a canary is NaN.
-        MemoryError: if memory cannot hold the outputs of a file. It is raised before reading.
+        MemoryError: if memory cannot hold the outputs of a file. The error comes before reading.
         OSError: if a file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
 
@@ -338,12 +368,12 @@ def audit_outputs(
         AssumptionWarning: for one of these reasons:
 
             - rows are repeated more often than chance allows;
-            - rows i of both sides correlate without `paired=True`;
-            - neighbouring rows correlate without `arranged=True`;
+            - row i on x and row i on x' are correlated, and `paired` is False;
+            - successive rows are correlated, and `arranged` is False;
             - the number of included canaries contradicts fair coins.
 
-            Then no bound holds: the `doubts` of the result state the same, and its verdict is
-            "invalid: ...".
+            In these cases, no bound holds. The reason is in `doubts` of the result, and the verdict
+            of the result is "invalid: ...".
 
     Source:
         Jagielski, Ullman and Oprea (2020) for independent rows. Steinke, Nasr and Jagielski (2023),
@@ -419,7 +449,7 @@ def audit_outputs(
 
 
 def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
-    """Read a confusion matrix of counts with the keys tp, fn, fp and tn, or return None."""
+    """Return the counts (tp, fn, fp, tn) of a confusion matrix, or None for other outputs."""
     if not isinstance(outputs, Mapping):
         return None
     cells = {str(key).lower(): value for key, value in outputs.items()}
@@ -434,7 +464,7 @@ def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
 
 
 def _refuse_with_matrix(**others: Any) -> None:
-    """Raise an error for an argument that has no effect on counts."""
+    """Raise an error if an argument is given that has no effect with a confusion matrix."""
     for name, value in others.items():
         if value is not None:
             raise errors.invalid(name, "None where outputs are a confusion matrix", value)
@@ -443,7 +473,10 @@ def _refuse_with_matrix(**others: Any) -> None:
 def _audit_matrix(
     matrix: tuple[int, int, int, int], pair: Pair, stated: dict[str, Any]
 ) -> OutputsAudit:
-    """Audit guesses that were counted elsewhere, with the guess as the event."""
+    """Audit a confusion matrix of guesses that the user counted.
+
+    For independent rows, the event is that the guess is 1.
+    """
     tp, fn, fp, tn = matrix
     stated |= {
         "names": ("confusion matrix",) * 2,
@@ -482,7 +515,10 @@ def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> Outpu
 
 
 def _state_tangent(stated: dict[str, Any]) -> None:
-    """Store the tangent to a claim that is a curve, if no pilot chooses a tangent."""
+    """Store epsilon and delta of a tangent to the claim's curve in the fields of the result.
+
+    This tangent has delta 1e-5 if the curve has a finite epsilon there.
+    """
     if isinstance(stated["claim"], Claim):
         stated |= {"delta": _REPORT_DELTA, "tangent": stated["claim"].epsilon(_REPORT_DELTA)}
         # If the curve implies no finite epsilon at this delta, another tangent is taken.
@@ -546,7 +582,7 @@ def _audit_runs(
 
 
 def _check_rows_kind(rows: Any) -> str:
-    """Return the kind of rows, or raise an error that explains the kinds."""
+    """Return "independent" or "one_run"; raise an error for other values of the argument `rows`."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
@@ -575,7 +611,13 @@ def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, pair
 
 
 def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | None) -> str:
-    """Return a bound of one run for a claim that is a curve; refuse bounds for numbers."""
+    """Return the name of a bound for one run that can test a claimed curve, or raise an error.
+
+    Args:
+        curves: for the name of each bound, which curves it can test.
+        claim: the claimed curve.
+        bound: name of the requested bound, or None for the default.
+    """
     usual = next(name for name, kind in curves.items() if kind == "only")
     gaussian = bound is not None and curves[bound] == "gaussian"
     if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
@@ -587,7 +629,7 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
 
 
 def _refuse_other_arguments(rows: str, **arguments: Any) -> None:
-    """Raise an error for arguments that have no meaning for this kind of rows."""
+    """Raise an error for arguments without a meaning for `rows` ("independent" or "one_run")."""
     for name, value in arguments.items():
         usual = False if name in ("paired", "arranged") else None
         if (name == "guesses") == (rows == "independent") and value is not usual:
@@ -610,7 +652,12 @@ def _read_sides(
     groups: tuple[Any, Any],
     reader: Reader,
 ) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None, tuple[str, ...]]:
-    """Read the outputs on both sides, their names, column names, groups as integers, and notes."""
+    """Read the outputs on x and on x'.
+
+    Returns:
+        The outputs on x and on x', their names, the names of their columns, the groups of the rows
+        as integers (or None), and notes.
+    """
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
@@ -656,7 +703,10 @@ def _read_sides(
 
 
 def _refuse_same_outputs(sources: dict[str, Any], reader: Reader, rows: Array) -> None:
-    """Raise an error if the same outputs are given for both sides, except for constant outputs."""
+    """Raise an error if `outputs` and `outputs_prime` are one object or equal files.
+
+    Outputs that are all equal are accepted.
+    """
     outputs, outputs_prime = sources.values()
     digests = [table.sha256 for table in reader.tables]
     is_file = is_path(outputs) and is_path(outputs_prime) and len(digests) == 2
@@ -668,7 +718,7 @@ def _refuse_same_outputs(sources: dict[str, Any], reader: Reader, rows: Array) -
 
 
 def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
-    """Raise an error unless groups are given for both sides, exactly once."""
+    """Raise an error unless either no row has a group, or each row on x and on x' has one group."""
     if groups_prime is not None and (groups is None or label is not None):
         other = "label is" if groups is not None else "groups are not"
         raise errors.invalid("groups_prime", f"None where {other} given", groups_prime)
@@ -683,7 +733,7 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
 
 
 def _as_output_rows(name: str, value: Any) -> Array:
-    """Convert the outputs of one side to an array with one row per output."""
+    """Convert the outputs on one input to an array with one row per output."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise errors.invalid(name, "an array without masked entries", value)

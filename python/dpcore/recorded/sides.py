@@ -1,6 +1,6 @@
-"""Reading of the two sides of recorded outputs: from files or arrays, with labels and groups.
+"""Reading of recorded outputs on x and on x' (the two sides), with labels and groups of the rows.
 
-If a value of a file cannot be kept, an error is raised.
+The outputs come from files, frames or arrays. A value that dpcore cannot represent raises an error.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .matching import add_missing_names, match_places, match_spellings, match_un
 Sides = tuple[Array, Array]
 
 _MIN_DISTINCT_SCORES: Final = 20
-"""Smallest number of distinct values that identifies scores, if the other side is only 0 and 1."""
+"""Smallest number of distinct values in scores, if the other argument contains only 0 and 1."""
 
 _LABEL_SAMPLE_ROWS: Final = 2**10
-"""Number of first rows that suffice to show, in most cases, that a side is not labels."""
+"""Number of first rows that usually show that an argument does not contain labels."""
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 Groups = list[Hashable]
@@ -44,18 +44,20 @@ def read_outputs(
     column: Column | Sequence[Column] | None = None,
     reader: Reader | None = None,
 ) -> Array:
-    r"""Read the outputs of one side from a file.
+    r"""Read the outputs on one input from a file.
+
+    In text tables (.csv, .tsv), a column contains numbers if float64 represents every digit of all
+    its cells, and an empty cell is None. The first row is a header unless one of its cells is a
+    number or occurs again in the same column. In a .txt file, an empty line is None.
 
     Args:
-        path: a file in one of the formats `dpcore.files.formats.FORMATS`, also compressed with
-            gzip; "-" for standard input. In text tables (.csv, .tsv), a column contains numbers if
-            float64 holds every digit of all its cells, and an empty cell is None. The first row is
-            a header if none of its cells is a number or is repeated below. An empty line of .txt is
-            None. Parquet requires pyarrow, or pandas with fastparquet. Pickles are refused.
-        column: name of a column (of an array, in an .npz file), its number from 0, a list of
-            several, or "*" for all. May be None if there is only one column or columns have no
-            names.
-        reader: settings for reading. It also stores what was detected.
+        path: path of a file, or "-" for standard input. `dpcore.files.formats.FORMATS` lists the
+            formats. The file may be compressed with gzip. Parquet requires pyarrow, or pandas with
+            fastparquet. A pickle raises an error.
+        column: name or number (from 0) of a column, a list of names or numbers, or "*" for all
+            columns. In an .npz file, the name of an array. May be None if the file has only one
+            column, or if its columns have no names.
+        reader: settings for reading. dpcore appends a description of the file to `reader.tables`.
 
     Returns:
         One column as an array of shape `(size,)`, several columns as `(size, columns)`, or an .npy
@@ -63,7 +65,8 @@ def read_outputs(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the file has other contents. The message names line and column.
+        ValueError: if the contents do not have the form of the format. The message states the line
+            and the column.
         MemoryError: if memory cannot hold the outputs.
         OSError: if the file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
@@ -87,21 +90,21 @@ def read_outputs(
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
-    """Return the name of outputs in reports: the file name, or the name of the argument."""
+    """Return the name of outputs in reports: the name of their file, or else `otherwise`."""
     if not is_path(value):
         return otherwise
     return "standard input" if str(value) == STDIN else Path(value).name
 
 
 class ReadSide(NamedTuple):
-    """Outputs of one side as they were read.
+    """Outputs that were read from one argument, with the groups and labels of the rows.
 
     Args:
-        rows: the outputs as an array, or unchanged if they are not a file, frame or tensor.
-        titles: names of the columns in messages, empty without names.
+        rows: the outputs as an array. A value that is not a file, frame or tensor is unchanged.
+        titles: names of the columns in messages; empty if the columns have no names.
         groups: group of each row, or None without groups.
         labels: label of each row, or None without a column of labels.
-        cells: cells of the columns if they were read from text.
+        cells: for each column, the spellings of its cells, or None if it was not read from text.
     """
 
     rows: Any
@@ -114,23 +117,25 @@ class ReadSide(NamedTuple):
 def read_matched(
     values: Mapping[str, Any], request: Request, groups: Sequence[Any], reader: Reader
 ) -> tuple[list[ReadSide], tuple[str, ...]]:
-    """Read the outputs of each side; columns of two tables with names are matched by name.
+    """Read the outputs on x and on x'; columns are matched by name if both tables have names.
 
     Args:
-        values: outputs on x and on x', by their names in messages: paths, tables or columns of
-            pandas, polars or pyarrow, torch tensors, or other values.
+        values: outputs on x and on x'. The keys are the names of the arguments in messages. Each
+            value is a path, a table or column of pandas, polars or pyarrow, a torch tensor, or
+            another value.
         request: columns to take from files and frames. Numbers refer to the first table.
-        groups: for each side, the name or number of a column, an array with one group per row, or
-            None.
-        reader: settings for files. It also stores what was detected.
+        groups: for x and for x': the name or number of a column, an array with one group per row,
+            or None.
+        reader: settings for reading files. dpcore appends a description of each file and frame to
+            `reader.tables`.
 
     Returns:
-        Both sides, and notes on different units and time zones.
+        The outputs on x and on x', and notes on different units and time zones.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a file or a frame has other contents, a column or a group is missing, or
-            names differ.
+        ValueError: if the contents of a file do not have the form of its format, if a column or a
+            group is missing, or if the names of the columns differ.
         MemoryError: if memory cannot hold the outputs.
         OSError: if a file cannot be read.
     """
@@ -185,7 +190,7 @@ def _require_chosen(
     requests: Sequence[Request],
     reader: Reader,
 ) -> None:
-    """Raise an error if `dtype` names a column that is not read."""
+    """Raise an error if the argument `dtype` names a column that is not read."""
     lacking = [] if isinstance(reader.dtype, str) else [*reader.dtype]
     for (table, places, others), request in zip(chosen, requests, strict=True):
         if table is None or not is_text(table):
@@ -208,10 +213,12 @@ def _match_tables(
 ) -> tuple[list[tuple[Table | None, list[int], dict[int, str]]], tuple[str, ...]]:
     """Choose the output columns of each table, in one order and with times in one unit.
 
+    `again` reads a text table again with other types of columns.
+
     Returns:
-        A list and notes. The list holds, for each table: the table, the numbers of its output
-        columns, and a mapping from its other requested columns to their names in messages. The
-        notes describe different units and time zones.
+        A list and notes. For each table, the list holds a tuple: the table, the numbers of its
+        output columns, and a mapping from the numbers of its columns of labels and groups to their
+        names in messages. The notes describe different units and time zones.
     """
     every = [name for table in tables if table for name in table.names or ()]
     wholes = [table and add_missing_names(table, every) for table in tables]
@@ -249,7 +256,7 @@ def _read_again(
     table: Table,
     kinds: Mapping[int, Kind],
 ) -> Table:
-    """Read the text of one side again, with other types of columns."""
+    """Read the text table number `at` again, with the types `kinds` for some columns."""
     with name_path_errors(Path(values[at]), "read", "outputs"):
         return read_again(Path(values[at]), requests[at], reader, table, kinds)
 
@@ -274,7 +281,7 @@ def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Tabl
 
 
 def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
-    """Return the output columns, or an empty list if a whole array is the output."""
+    """Return the numbers of the output columns; empty if the file holds one array, read whole."""
     if table.whole is not None and request.is_open and not others:
         return []
     rest = [place for place in range(len(table.columns)) if place not in others]
@@ -295,22 +302,22 @@ def by_label(
     """Split the outputs by labels into outputs on x and outputs on x'.
 
     Args:
-        outputs: outputs of both sides: a path, a frame, an array, ...
+        outputs: outputs on x and on x', as a path, a frame, an array or another value.
         label: name or number of a column of `outputs`, or an array with one label per row.
-        request: columns of the output.
-        label_x: value of the label that marks x, or None.
+        request: columns that hold the outputs.
+        label_x: the label of outputs on x. None means 1, True, "in" or "x".
         groups: name or number of a column, an array with one group per row, or None.
-        reader: settings for files. It also stores what was detected.
+        reader: settings for reading files. dpcore appends a description of the file or frame to
+            `reader.tables`.
 
     Returns:
-        Both sides, each in the order of the rows; names of their columns in messages; the group of
-        each row on both sides, or None; and notes.
+        Four values: the outputs on x and on x', each in the order of the rows; the names of their
+        columns in messages; the groups of the rows on x and on x', or None; and notes.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a column is missing, if labels or groups are missing or unknown, if their
-            number differs from the number of rows, or if all rows belong to one side.
-            another number than the rows, or all of one side.
+        ValueError: if a column, a label or a group is missing, if a label is unknown, if the number
+            of labels or groups differs from the number of rows, or if all rows have one label.
     """
     request = request._replace(label=label if is_column(label) else None)
     read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
@@ -338,10 +345,10 @@ def by_label(
 
 
 def number_groups(first: Groups, second: Groups) -> Sides:
-    """Return the groups of both sides as integers from 0, in the order of first occurrence.
+    """Return the groups on x and on x' as integers from 0, in the order of first occurrence.
 
     Raises:
-        ValueError: if a group occurs on both sides.
+        ValueError: if a group on x is also a group on x'.
 
     Example:
         >>> number_groups(["a", "b", "a"], ["c"])
@@ -361,7 +368,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
 
 
 def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader) -> Groups | None:
-    """Return a group for each row; a missing group is an error."""
+    """Return the group of each row, or None without groups; raise an error if one is missing."""
     from ..divergence.points import read_labels
 
     if groups is None:
@@ -377,12 +384,12 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
 
 
 def is_column(value: Any) -> bool:
-    """Return True if the value is the name or number of a column."""
+    """Return True if the value is a str or an int, that is, the name or number of a column."""
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
 def _as_rows(values: Any) -> Array:
-    """Convert the outputs of both sides to an array."""
+    """Convert outputs to an array with one row per output."""
     # Rows of different lengths do not form an array.
     with suppress(ValueError):
         if (rows := np.asarray(values)).ndim:
@@ -391,12 +398,12 @@ def _as_rows(values: Any) -> Array:
 
 
 def _read_values(values: Any, name: str, reader: Reader) -> Any:
-    """Read labels or groups that are a separate argument."""
+    """Read labels or groups that the user passed as a file, a frame or an array."""
     return read_matched({name: values}, Request(""), [None], reader)[0][0].rows
 
 
 def _check_index(name: str, values: Any, outputs: Any) -> None:
-    """Raise an error if a Series has another index than the outputs."""
+    """Raise an error if labels or groups are a Series whose index differs from the outputs'."""
     indexed = [frame.index for frame in (values, outputs) if has_all(frame, "index")]
     indices = [frame for frame in indexed if has_all(frame, "equals")]
     if len(indices) == 2 and not indices[1].equals(indices[0]):
@@ -406,7 +413,7 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
 
 
 def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) -> Array:
-    """Read one label per row, shape `(size,)`."""
+    """Return the labels that the user passed as an array, one per row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
@@ -424,7 +431,7 @@ def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) ->
 
 
 def _detach_to_array(value: Any) -> Any:
-    """Convert a Series or a torch tensor to an array, without gradient or device."""
+    """Convert a Series or a torch tensor (also on a GPU) to an array; return others unchanged."""
     if has_all(value, "detach", "cpu"):
         tensor = value.detach().cpu()
         # numpy has no bfloat16. float32 represents its values exactly.
@@ -434,16 +441,17 @@ def _detach_to_array(value: Any) -> Any:
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
-    """Raise an error if one side marks missing values by None and the other by NaN.
+    """Raise an error if missing outputs are None on one input and NaN on the other input.
 
-    An empty cell, or a file that pandas wrote, gives None, but a frame or an array contains NaN.
-    Every missing output would then look like a leak.
+    An empty cell of a file is read as None, but a frame or an array contains NaN. If the sources of
+    the outputs on x and on x' differ in this way, every missing output would look like a leak.
 
     Args:
         sides: outputs on x and on x'.
 
     Raises:
-        ValueError: if one side has only None and the other side has only NaN.
+        ValueError: if all missing outputs on one input are None, and all missing outputs on the
+            other input are NaN.
     """
     first, second = map(_list_marks, sides)
     if first and second and not first & second:
@@ -453,7 +461,7 @@ def refuse_unlike_marks(sides: Sides) -> None:
 
 
 def _list_marks(side: Array) -> set[str]:
-    """Return the marks of missing values that occur among the outputs."""
+    """Return the set of "None" and "NaN" that occur among the outputs."""
     if side.dtype.kind == "f":
         return {"NaN"} if np.isnan(side).any() else set()
     if side.dtype != object:
@@ -467,18 +475,18 @@ def _list_marks(side: Array) -> set[str]:
 
 
 def refuse_labels(sides: Sides) -> None:
-    """Raise an error for scores followed by their labels, the argument order of scikit-learn.
+    """Raise an error if one of the two arguments for outputs seems to contain labels.
 
-    If labels are taken for outputs on x', hardly any loss is certified: 0.07 in an example in which
-    the scores give 1.62.
+    Functions of scikit-learn take scores and labels as two arguments, and a user may do the same
+    here. If labels were read as outputs on x', the audit would certify hardly any loss.
 
     Args:
         sides: the arguments for outputs on x and on x'.
 
     Raises:
-        ValueError: if one side is bool and the other is not. It is also raised if one side consists
-            of 0 and 1, or of -1 and 1, and the other side, of equal length, has many distinct
-            numbers.
+        ValueError: in two cases. In the first, exactly one of the arguments is an array of bool. In
+            the second, they have equal lengths, one contains only 0 and 1 (or only -1 and 1), and
+            the other contains many distinct numbers.
     """
     for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
         if _are_labels(side, other):

@@ -5,7 +5,8 @@ from typing import Final
 __all__ = ["WORD_PACKAGES"]
 
 WORD_PACKAGES: Final[list[str]] = []
-"""Packages whose classes declare words for files. They are imported for an unknown word.
+"""Names of packages whose classes can be stored in JSON files.
 
-The package `dpcore` fills this list, so that a lower module never names a higher one.
+A file identifies a class by a word. If a word is unknown, dpcore imports these packages. The
+package `dpcore` fills the list, so that this module does not depend on those packages.
 """

@@ -1,8 +1,9 @@
 """Cards for notebooks: HTML elements that contain their own style.
 
-The card follows the reader's colour scheme (`prefers-color-scheme`), or else the theme of
-JupyterLab, VS Code and documentation pages if they set one. It sets both background and text
-colours, so it is readable on any page. On narrow cards, the rows wrap.
+The colours of a card follow the theme of JupyterLab, VS Code or the documentation page, if there is
+such a theme. Otherwise the colours follow the reader's colour scheme (`prefers-color-scheme`). A
+card sets the colours of its background and of its text, so that the card is readable on any page.
+The rows of narrow cards wrap.
 """
 
 from __future__ import annotations
@@ -63,9 +64,10 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
     """Format the rows of a report as HTML for a notebook.
 
     Args:
-        name: subject of the report.
+        name: name of the object that the report is about, shown above the rows.
         rows: pairs (label, text), as plain text.
-        refuted: outcome, which sets the colour of a row "verdict".
+        refuted: True if a claim was refuted, False if it was not, None without a verdict. It sets
+            the colour of the row with the label "verdict".
 
     Returns:
         One HTML element that contains its style.
@@ -81,13 +83,13 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
 
 
 def frame_html(body: str) -> str:
-    """Put a body and the style of cards into one HTML element."""
+    """Return one HTML element that contains the HTML `body` and the style of cards."""
     style = _CARD_STYLE.replace(".@", f".{_CARD_CLASS}")
     return f'<div class="{_CARD_CLASS}"><style>{style}</style>{body}</div>'
 
 
 def escape_html(text: object) -> str:
-    """Escape text for HTML, with hidden characters made visible; line breaks remain."""
+    """Escape text for HTML, and replace hidden characters except line breaks by visible codes."""
     # Line breaks belong to the report. Quoted texts were made visible before.
     return markup.escape(make_visible(str(text), "\n"))
 
@@ -105,5 +107,5 @@ def make_card_table(
 
 
 def fold_html(summary: str, inner: str) -> str:
-    """Return an HTML element that the reader can open."""
+    """Return an HTML element that shows `summary`, and also `inner` after a click."""
     return f"<details><summary>{escape_html(summary)}</summary>{inner}</details>"

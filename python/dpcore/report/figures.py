@@ -1,8 +1,8 @@
 """Figures of reports: canvas, style, and saving.
 
-`plot()` called by a user goes through pyplot and uses the current style: its size, fonts,
-background and colour cycle. Pages, experiments and the command line draw on figures outside of
-pyplot, in the package's own style (`use_own_style`).
+If a user calls `plot()`, the figure is made with pyplot in the current style of matplotlib: its
+size, fonts, background and colour cycle. Pages, experiments and the command line make figures
+without pyplot, in a fixed style of dpcore (`use_own_style`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
-"""Package's own colour cycle. Its first colour is replaced by C0 of a style, and so on."""
+"""Colour cycle of dpcore. `apply_style` replaces these colours by those of the current cycle."""
 
 
 @contextmanager
 def use_own_style(letters: str = "path") -> Iterator[Figure]:
-    """Set the package's own style and yield an empty figure that pyplot does not manage.
+    """Set the fixed style of dpcore, and yield an empty figure that pyplot does not manage.
 
-    A user's own style, such as white on black, would not fit a page. The picture of a result should
-    not depend on the settings of the machine.
+    With this style, pictures fit dpcore's pages and do not depend on the settings of the machine.
 
     Args:
         letters: "path" draws text as paths in an SVG, and "none" keeps it as text.
@@ -57,7 +56,10 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
 
 
 def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) -> None:
-    """Save a figure completely or not at all. The ending of the path determines its format."""
+    """Save a figure in the format that the ending of the path determines.
+
+    After an error, the file does not exist or is unchanged.
+    """
     content = io.BytesIO()
     ending = Path(path).suffix.removeprefix(".").lower()
     show_hidden_characters(figure).savefig(content, format=ending, **options)
@@ -65,7 +67,7 @@ def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) 
 
 
 def show_hidden_characters(figure: Figure) -> Figure:
-    """Make hidden characters in the texts of a figure visible, except for line breaks."""
+    """Replace hidden characters in the texts of a figure by visible codes, except line breaks."""
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
@@ -75,7 +77,7 @@ def show_hidden_characters(figure: Figure) -> Figure:
 
 
 def relative_size(width: float, height: float) -> tuple[float, float]:
-    """Compute a size in inches from shares of the current style's figure size."""
+    """Return the size of the current style's figures in inches, multiplied by two factors."""
     from matplotlib import rcParams
 
     wide, high = rcParams["figure.figsize"]
@@ -83,12 +85,12 @@ def relative_size(width: float, height: float) -> tuple[float, float]:
 
 
 def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
-    """Return the figure, or the part of a figure, for a picture of several panels.
+    """Return the figure or subfigure on which a picture of several panels is drawn.
 
     Args:
-        ax: None for a new pyplot figure, an empty figure, or axes that are subplots of a figure.
-            The picture then replaces these axes.
-        size: size of a new or empty figure in inches.
+        ax: None for a new pyplot figure, an empty figure, or axes that `plt.subplots` made. Such
+            axes are removed, and a subfigure takes their place.
+        size: width and height of a new or empty figure in inches.
 
     Returns:
         A figure or a subfigure.
@@ -126,7 +128,10 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
 
 
 def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
-    """Return the axes for a picture of one panel: the given axes, or new ones (`get_canvas`)."""
+    """Return the axes for a picture of one panel: `ax` if it is axes, otherwise new axes.
+
+    New axes are drawn on the figure `ax`, or on a new pyplot figure if `ax` is None.
+    """
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -136,14 +141,14 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
 
 
 def _show_once(figure: Figure) -> None:
-    """Prevent that a notebook displays a figure twice if it is the value of a cell."""
+    """Prevent a notebook from showing a figure twice if the figure is the value of a cell."""
     figure._ipython_display_ = partial(_close_figure, figure)  # type: ignore[attr-defined]
 
 
 def _close_figure(figure: Figure) -> None:
-    """Close a figure before IPython displays it.
+    """Close a figure in pyplot before IPython shows it.
 
-    The inline backend would display an open figure a second time.
+    The inline backend of matplotlib would show an open figure a second time.
     """
     import matplotlib
 
@@ -155,7 +160,7 @@ def _close_figure(figure: Figure) -> None:
 
 
 def cycle_colour(place: int) -> Any:
-    """Return a colour of the current style's cycle."""
+    """Return the colour with the number `place` (from 0) of the current style's colour cycle."""
     from matplotlib import rcParams
 
     cycle = rcParams["axes.prop_cycle"].by_key().get("color", _COLOUR_CYCLE)
@@ -170,7 +175,7 @@ def text_colour() -> Any:
 
 
 def background_box(axes: Axes) -> dict[str, Any]:
-    """Return a box in the background colour, for text that a line may cross."""
+    """Return the properties of a box in the background colour, for text that a line may cross."""
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
@@ -180,10 +185,14 @@ def thin_axes(axes: Axes) -> None:
 
 
 def apply_style(picture: Figure) -> Figure:
-    """Replace the package's own colours in the whole figure by those of the current style.
+    """Replace dpcore's colours in a picture by those of matplotlib's current style.
 
-    Pictures of many parts are first drawn in the package's colours. Here blue becomes the first
-    colour of the style's cycle, ink becomes its text colour, and `WHITE` its background.
+    Pictures of many parts are first drawn in dpcore's colours. This function replaces blue by the
+    first colour of the current colour cycle, the next colours likewise, `INK` by the current text
+    colour, and `WHITE` by the current background.
+
+    Returns:
+        The whole figure that contains the picture.
     """
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb, to_rgba
@@ -213,7 +222,7 @@ def get_whole_figure(picture: Any) -> Figure:
 
 
 def _recolour_artist(artist: Any, meant: Any) -> None:
-    """Replace the colours of one artist."""
+    """Replace the colours of one matplotlib artist by the colours that `meant` returns for them."""
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -241,14 +250,14 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
 
 
 def finish_axes(axes: Axes, title: str) -> Figure:
-    """Add the title to a picture of one panel, and return the whole figure."""
+    """Add a title to axes, hide their top and right spines, and return their whole figure."""
     axes.set_title(title, loc="left", fontsize="medium")
     thin_axes(axes)
     return get_whole_figure(axes.figure)
 
 
 def format_title(name: str, verdict: str) -> str:
-    """Format the title of an audit's picture: its shortened name above its verdict."""
+    """Format the title of an audit's picture: the shortened name, and below it the verdict."""
     # A pair of dollar signs would be read as mathematics.
     name = make_visible(name).replace("$", r"\$")
     return f"{name if len(name) <= 60 else f'{name[:57]}...'}\n{verdict}"

@@ -1,7 +1,7 @@
 """Self-contained HTML pages: their frame, header, tables, pictures and data.
 
-A page loads no data from the network (its security policy forbids it), needs no script, and is also
-well-formed XML.
+A page loads no data from the network (its Content-Security-Policy forbids loading). It contains no
+script that runs, and it is also well-formed XML.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PICTURE_SIZE: Final = (3.9, 3.4)
-"""Width and maximal height of a picture in inches. On a phone with a width of 360 pixels, the
-smallest letters are 10 pixels high. On a screen, the page limits the width."""
+"""Width and largest height of a picture in inches. On a phone with a width of 360 pixels, the
+smallest letters are 10 pixels high."""
 
 AUDIT_KIND = "Audit of a claim of differential privacy"
 """Line above the name of an audit."""
 
 LINES = "\n\t"
-"""Layout characters that remain in data and in source text."""
+"""Characters for layout that are not escaped in data and in source text."""
 
 # Characters that are invalid in XML 1.0, including surrogates, which UTF-8 cannot encode.
 _INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -86,7 +86,10 @@ table + details { margin-top: 0.75rem }
 
 
 class Subject(NamedTuple):
-    """Subject of a page: name, outcome in words, and outcome as a boolean (None if undecided)."""
+    """Subject of a page: its name, its verdict in words, and whether a claim was refuted.
+
+    `refuted` is None if the result has no verdict on a claim.
+    """
 
     name: str
     verdict: str
@@ -109,14 +112,14 @@ def page_of_table(
 
     Args:
         result: the result, whose `plot` draws the picture.
-        name: subject of the result.
-        outcome: a few words, shown after the name.
-        kind: line above the name.
-        meaning: explanation of what the numbers do not show.
+        name: name of the object that was measured.
+        outcome: outcome in a few words, shown below the name.
+        kind: line above the name, which states the kind of result.
+        meaning: text that explains what the numbers do not show.
         figures: names of key numbers, and their values.
-        answers: questions and their answers.
-        picture: heading, and height in inches on a screen.
-        rows: rows of the table, the header first.
+        answers: questions and their answers. The first answer also describes the picture.
+        picture: heading of the picture, and its largest height in inches.
+        rows: rows of the table. The first row is the header.
         notes: notes for the reader.
     """
     heading, height = picture
@@ -143,17 +146,17 @@ def make_plain_page(
     picture: tuple[str, str] | None = None,
     sections: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Return the page of a result whose report consists of rows: a picture and the rows.
+    """Return a page with the picture of a result and the rows of its report.
 
     Args:
-        result: the result. The first row of its report is the outcome.
-        name: subject of the result.
-        kind: line above the name.
-        meaning: explanation of the outcome.
+        result: the result. The text of the first row of its report is the outcome.
+        name: name of the object that was measured.
+        kind: line above the name, which states the kind of result.
+        meaning: text that explains the outcome.
         figures: names of key numbers, and their values.
-        picture: heading and description. Defaults to "Picture" and the outcome.
-        sections: headings and HTML of further sections. A page that may be shared does not show the
-            data of a result that holds the score of each text.
+        picture: heading of the picture, and a description for readers who cannot see it. Defaults
+            to "Picture" and the outcome.
+        sections: headings and HTML of further sections.
     """
     rows = [(label, text) for label, text in result.lines() if label != "time"]
     subject = Subject(name, rows[0][1], getattr(result, "refuted", None))
@@ -175,7 +178,10 @@ def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
 
 
 def make_document(subject: Subject, head: str, sections: list[Row], footer: str) -> str:
-    """Return a whole page from a header, sections of (heading, HTML), and a footer."""
+    """Return a whole HTML page.
+
+    `head` and `footer` are HTML. `sections` contains pairs (heading, HTML).
+    """
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
@@ -203,7 +209,10 @@ def make_document(subject: Subject, head: str, sections: list[Row], footer: str)
 
 
 def escape_text(words: object, layout: str = "") -> str:
-    """Escape text for an element or an attribute; `layout` as for `make_visible`."""
+    """Escape text for an HTML element or attribute, and make hidden characters visible.
+
+    The characters in `layout`, such as line breaks, remain unchanged.
+    """
     return html.escape(make_visible(str(words), layout))
 
 
@@ -213,7 +222,7 @@ def make_header(
     figures: Sequence[tuple[str, str]],
     kind: str = AUDIT_KIND,
 ) -> str:
-    """Return the header of a page: its kind, name, verdict with its meaning, and key numbers."""
+    """Return the header of a page: kind of result, name, verdict, its meaning, and key numbers."""
     # The colour is not green, because a claim that is not refuted is not proved.
     colour = {None: GREY, True: RED, False: BLUE}[subject.refuted]
     verdict = escape_text(subject.verdict)
@@ -241,7 +250,7 @@ def make_table(rows: list[Row]) -> str:
 
 
 def make_figure_table(header: str, rows: Iterable[str]) -> str:
-    """Format a table of numbers from the cells of its header and of its rows."""
+    """Format a table of numbers as HTML, from the HTML cells of the header and of each row."""
     lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
@@ -250,19 +259,19 @@ def make_figure_table(header: str, rows: Iterable[str]) -> str:
 
 
 def fold_data(summary: str, text: str) -> str:
-    """Return an element that the reader can open and that shows data unchanged."""
+    """Return an HTML element that shows `summary`, and also the data after a click."""
     code = f"<pre><code>{escape_text(text, LINES)}</code></pre>"
     return f"<details>\n<summary>{summary}</summary>\n{code}\n</details>"
 
 
 def make_picture(result: Any, name: str, words: tuple[str, str], height: float) -> str:
-    """Draw the picture of a plot method; return "" if there is no picture.
+    """Return the HTML of a picture that a method of a result draws, or "" without a picture.
 
     Args:
         result: the result.
-        name: name of the method.
-        words: heading, and description of the picture.
-        height: maximal height in inches.
+        name: name of the method that draws the picture, such as "plot".
+        words: heading of the picture, and a description for readers who cannot see it.
+        height: largest height of the picture in inches.
     """
     title, described = words
     width, most = _PICTURE_SIZE
@@ -273,7 +282,10 @@ def make_picture(result: Any, name: str, words: tuple[str, str], height: float) 
 
 
 def _picture_to_svg(result: Any, name: str, size: tuple[float, float], prefix: str) -> str:
-    """Draw one picture as an SVG element; return "" if the result has no such picture."""
+    """Return a picture as an SVG element, or "" if the result has no such picture.
+
+    `name` is the method that draws it, `size` is in inches, and `prefix` begins all ids in the SVG.
+    """
     draw: Any = getattr(result, name, None)
     if draw is None:
         return ""
@@ -312,7 +324,7 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
 
 
 def make_data(result: Any) -> str:
-    """Return the result as JSON, once to be shown and once to be parsed."""
+    """Return HTML with the result as JSON: once as text for readers, once as data for programs."""
     # Each field has its own line, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
@@ -327,6 +339,9 @@ def make_data(result: Any) -> str:
 
 
 def list_versions(before: str = "") -> str:
-    """Return a line with the versions of the packages that made the page."""
+    """Return a line of HTML with the versions of dpcore, numpy and Python that made the page.
+
+    `before` is HTML at the beginning of the line.
+    """
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {escape_text(made_with)}.</p>'

@@ -1,4 +1,8 @@
-"""Conversion of objects to strict JSON and back; files name each class by a separate word."""
+"""Conversion of results and records to strict JSON and back.
+
+A JSON file identifies a class by a word that the class declares. The word does not change if the
+class is renamed. "Plain data" in this module means nested dicts and lists of JSON types.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ from .shown import name_of
 
 
 class PlainResult(Protocol):
-    """Protocol of a result here: a dataclass that converts itself to plain data and back."""
+    """Protocol of a result: a dataclass with methods that convert it to JSON types and back."""
 
     @property
     def _is_verdict_slow(self) -> bool:
@@ -48,29 +52,32 @@ class PlainResult(Protocol):
         """Make the result from plain data."""
 
     def _require_consistency(self) -> None:
-        """Raise an error for a combination of fields that no result has."""
+        """Raise an error if fields that a reported number depends on contradict each other."""
 
 
 AnyResult = TypeVar("AnyResult", bound=PlainResult)
 
 Reading = Callable[[str, Any], Any]
-"""Type of a function from the name of a field and its value in a file to the value of the field."""
+"""Type of a function that gets the name of a field and its value in a file, and returns the value
+of the field."""
 
 _REAL_DTYPE: Final = re.compile("[<>|=][buifU]([0-9]{1,9})")
 _MAX_PADDED_WIDTH: Final = 4096
-"""Largest width of a dtype beyond its items. numpy converts 8,192 entries at a time."""
+"""Largest width of a dtype of texts that is accepted if all texts are shorter."""
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _JSON_TYPES: Final = (bool, int, float, str)
 _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
-"""Module and name of the class that declares a word."""
+"""For each word, module and name of the class that declared it."""
 
 
 class Form(NamedTuple):
-    """Representation of objects of one type in files.
+    """Functions that write objects of one type to JSON files and read them.
+
+    A file represents such an object as a mapping with a key that only this type uses.
 
     Args:
         holds: function `(value)` that returns True for an object of this type.
-        encode: function `(value)` that returns a mapping with the key of the form.
+        encode: function `(value)` that returns the mapping.
         decode: function `(mapping)` that returns the object.
     """
 
@@ -80,20 +87,19 @@ class Form(NamedTuple):
 
 
 _FORMS: Final[dict[str, Form]] = {}
-"""Forms of objects other than records, by the key that identifies each form in files.
+"""Functions for types other than records, by the key that identifies each type in JSON files.
 
-They are tried in the order of their declaration. The form of results must be first, because results
-also have fields.
+The types are tried in the order of their declaration. The type of results must be declared first.
 """
 
 
 def declare_form(key: str, form: Form) -> None:
-    """Declare the key by which files identify a form."""
+    """Declare the functions for one type, and the key by which JSON files identify the type."""
     _FORMS[key] = form
 
 
 def declare(word: str, cls: type) -> None:
-    """Declare the word by which files identify a class, independent of the class's name.
+    """Declare the word by which JSON files identify a class.
 
     Raises:
         TypeError: if another class has declared the word.
@@ -108,7 +114,7 @@ def declare(word: str, cls: type) -> None:
 
 
 def class_of(word: object) -> type | None:
-    """Return the class that declares a word, or None if no loaded module declares it."""
+    """Return the class that declared a word, or None if no loaded class declared the word."""
     home = _WORD_HOMES.get(word) if isinstance(word, str) else None
     if home is None:
         return None
@@ -118,7 +124,7 @@ def class_of(word: object) -> type | None:
 
 
 def word_of(cls: type) -> str | None:
-    """Return the word that a class itself declares, or None; subclasses do not inherit it."""
+    """Return the word that a class declared, or None. A word of a base class does not count."""
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _WORD_HOMES.items() if where == home)
     return next((word for word in words if class_of(word) is cls), None)
@@ -126,7 +132,10 @@ def word_of(cls: type) -> str | None:
 
 @contextlib.contextmanager
 def name_field(name: str, held: Any) -> Iterator[None]:
-    """Name the field in errors about its value in a file, unless they name an argument."""
+    """Change errors about a field's value in a file, so that the message names the field.
+
+    An error that already names an argument is not changed.
+    """
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
@@ -137,29 +146,32 @@ def name_field(name: str, held: Any) -> Iterator[None]:
 
 
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
-    """Read the value of a field from its value in a file; `decode` makes its objects."""
+    """Return the value of a field from its value in a file.
+
+    `decode` converts plain data to objects. The field's own function `read` checks the result.
+    """
     read: Reading = field.metadata.get("read", as_it_stands)
     with name_field(field.name, held):
         return read(field.name, decode(held))
 
 
 def lists_to_tuples(value: Any) -> Any:
-    """Convert lists to tuples, also nested ones, because a record contains no lists."""
+    """Convert lists to tuples, also inside lists, because records contain tuples and no lists."""
     return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def as_it_stands(name: str, value: Any) -> Any:
-    """Return any value unchanged, for fields on which no number depends."""
+    """Return any value unchanged: the reading function of fields that are not checked."""
     return value
 
 
 def encode_float(value: float) -> float | str:
-    """Return the float, or a word for inf, -inf and nan, which JSON lacks."""
+    """Return a finite float unchanged, and inf, -inf and nan as text, because JSON lacks them."""
     return value if math.isfinite(value) else "nan" if value != value else f"{value:g}"
 
 
 def encode_value(value: Any) -> Any:
-    """Convert one field of a result to plain data."""
+    """Convert the value of a result's field to plain data (JSON types)."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
@@ -184,7 +196,7 @@ def encode_value(value: Any) -> Any:
 
 
 def encode_fields(value: Any) -> dict[str, Any]:
-    """Return the fields as plain data, without fields that are not stored in files."""
+    """Return the fields of a dataclass as plain data, without fields that files do not store."""
     return {
         field.name: (encode_input if field.metadata.get("input") else encode_value)(
             getattr(value, field.name)
@@ -195,10 +207,10 @@ def encode_fields(value: Any) -> dict[str, Any]:
 
 
 def encode_input(value: Any) -> Any:
-    """Convert an input to plain data that keeps the type of every item.
+    """Convert an input of a mechanism to plain data that keeps the type of every item.
 
-    Lists, booleans, integers and finite floats are written as in JSON. Tuples, other floats and
-    numpy scalars become mappings. For an object that contains itself, only its text is kept.
+    Lists, booleans, integers and finite floats are written as in JSON. Tuples, numpy scalars and
+    floats that are not finite become mappings. An object that contains itself is stored as text.
     """
     try:
         return _encode_typed(value)
@@ -220,7 +232,7 @@ def _encode_typed(value: Any) -> Any:
 
 
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
-    """Return the fields of a record, or only its text if a field cannot be stored."""
+    """Return the fields of a record as plain data, or its text if JSON cannot store a field."""
     values = encode_fields(value)
     # Inputs, and fields marked as "named", may be stored by name only.
     strict = [f.name for f in fields(value) if not f.metadata.keys() & {"input", "named"}]
@@ -230,9 +242,9 @@ def _encode_record(word: str, value: Any) -> dict[str, Any]:
 
 
 def _find_class(word: Any) -> type:
-    """Return the class that declares a word.
+    """Return the class that declared a word, or raise an error.
 
-    A file cannot name a module: only modules of this package are imported.
+    The function imports only modules of dpcore, so a file cannot make it import other code.
     """
     cls = class_of(word)
     for package in WORD_PACKAGES:
@@ -245,7 +257,10 @@ def _find_class(word: Any) -> type:
 
 
 def decode_value(value: Any) -> Any:
-    """Decode the result of `encode_value`; an object that JSON cannot hold becomes its name."""
+    """Convert plain data that `encode_value` returned to the object.
+
+    If JSON cannot represent an object, the result is the object's name or text.
+    """
     if isinstance(value, list):
         return [decode_value(item) for item in value]
     if not isinstance(value, Mapping):
@@ -289,11 +304,11 @@ def _annotations_of(cls: type) -> dict[str, Any]:
 
 
 def read_as(name: str, hint: Any, value: Any) -> Any:
-    """Convert decoded data to an annotated type: lists to tuples, words such as "inf" to floats.
+    """Convert data from JSON to an annotated type: lists to tuples, words such as "inf" to floats.
 
     Args:
-        name: name of the data in errors.
-        hint: the annotation. None accepts all data unchanged.
+        name: name of the data in error messages.
+        hint: the annotation. If it is None, the data is returned unchanged.
         value: the data.
 
     Raises:
@@ -326,7 +341,11 @@ def read_as(name: str, hint: Any, value: Any) -> Any:
 
 
 def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Decode all fields of an object, except for the key of its kind; all must be present."""
+    """Return the fields of an object of class `cls` by name, decoded from its plain data.
+
+    `kind` is the key that identifies the class, and is no field. An error is raised unless the
+    other keys are exactly the stored fields.
+    """
     held = {f.name for f in fields(cls) if f.metadata.get("held", True)}
     if value.keys() - {kind} != held:
         raise mistyped(cls.__name__, f"a record with the fields {sorted(held)}", sorted(value))
@@ -334,11 +353,12 @@ def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, A
 
 
 def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a result as plain data, with its format and derived numbers.
+    """Return a dict of JSON types with the format and the fields of a result.
 
     Args:
         result: a dataclass.
-        figures: derived numbers. They are written under "derived", and not read again.
+        figures: numbers that follow from the fields. They are stored under the key "derived" for
+            other programs. When dpcore reads the dict, it uses only the verdict, as a check.
     """
     record = {"format": _format_of(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:
@@ -348,12 +368,12 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
 
 
 def _format_of(cls: type) -> str:
-    """Return the word of the format of a class, or of the class that it extends."""
+    """Return the word that identifies a class in files, or else the word of its base class."""
     return next(word for word in map(word_of, cls.__mro__) if word is not None)
 
 
 def decode_result(record: Mapping[str, Any]) -> Any:
-    """Decode a result of any class, by the format that its data names."""
+    """Make a result of any class from plain data, in which the key "format" names the class."""
     return result_from_dict(_find_class(record["format"]), record)
 
 
@@ -378,13 +398,13 @@ def parse_object(text: Any) -> dict[str, Any]:
 
 
 def write_json(result: PlainResult, indent: int | None) -> str:
-    """Convert a result to strict JSON by its `to_dict`."""
+    """Return the plain data of a result's `to_dict` as strict JSON."""
     spaces = None if indent is None else integer("indent", indent, 0, 64)
     return json.dumps(result.to_dict(), allow_nan=False, indent=spaces)
 
 
 def read_json(cls: type[AnyResult], text: Any) -> AnyResult:
-    """Read a result from the text of a JSON object, by `from_dict`."""
+    """Make a result of class `cls` from the text of a JSON object."""
     return cls.from_dict(parse_object(text))
 
 
@@ -394,7 +414,7 @@ def save_json(result: PlainResult, path: Any) -> None:
 
 
 def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
-    """Read a result from a file; an error about its content names the file."""
+    """Read a result of class `cls` from a JSON file. Error messages state the path of the file."""
     place = require_path("path", path)
     with name_path_errors(place, "read"):
         text = place.read_bytes()
@@ -406,11 +426,11 @@ def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
 
 
 def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResult:
-    """Make a result from its plain data, with each field read as its class declares.
+    """Make a result from its plain data. The class declares how each field is read.
 
     Args:
         cls: class of the result.
-        record: the plain data.
+        record: the plain data, which `to_dict` returned.
 
     Returns:
         The result.
@@ -436,10 +456,10 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
 
 
 def _require_verdict(result: Any, derived: Any) -> None:
-    """Raise an error if the fields of a result do not give the verdict in the file.
+    """Raise an error if the verdict in a file differs from the verdict that the fields give.
 
-    This finds damage that leaves every single field valid. Bounds that take minutes are not
-    checked.
+    The check finds a damaged file in which every single field is valid. A verdict that takes
+    minutes to compute is not checked.
     """
     if not isinstance(derived, Mapping) or "verdict" not in derived or result._is_verdict_slow:
         return
@@ -450,7 +470,11 @@ def _require_verdict(result: Any, derived: Any) -> None:
 
 
 def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
-    """Read a field by its own rule, or else by its annotation."""
+    """Return the value of a field from its value in a file.
+
+    If the field declares a function `read`, this function checks the value. Otherwise the value
+    must have the annotated type.
+    """
     if "read" in field.metadata:
         return read_field(field, held, decode_value)
     with name_field(field.name, held):

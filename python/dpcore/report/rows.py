@@ -1,4 +1,4 @@
-"""Reports as rows of a label and a text, aligned below the name of the subject."""
+"""Reports as rows of a label and a text, aligned below the name of the object that was measured."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
 
 
 def format_row(label: str, text: str) -> str:
-    """Format one row of a report as a line."""
+    """Format one row of a report as an indented line of text."""
     return f"  {make_visible(label):<12} {make_visible(text)}"
 
 
 def format_rows(name: str, rows: Iterable[Row]) -> str:
-    """Format the rows of a report as lines of text below the name of the subject.
+    """Format a report as text: the name of the measured object, then a line for each row.
 
     Example:
         >>> print(format_rows("a < b", [("verdict", "not refuted")]))
@@ -55,7 +55,7 @@ def format_rows(name: str, rows: Iterable[Row]) -> str:
 
 
 def format_epsilon(value: float | None) -> str:
-    """Format an epsilon for a report: four decimals, or the word infinite."""
+    """Format an epsilon for a report: four decimals, or the word "infinite"."""
     if value is None:
         return "none"
     return f"{value:.4f}" if math.isfinite(value) else "infinite"

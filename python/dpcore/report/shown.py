@@ -1,4 +1,4 @@
-"""Display of records: on one line, with all fields, and as a card in a notebook."""
+"""Display of records: as one line, as text with all fields, and as a card in a notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .card import escape_html, fold_html, frame_html, make_card_table
 from .rows import Row, format_rows
 
 _MAX_REPR_WIDTH: Final = 180
-"""Largest number of characters of a `repr`, which a notebook cell shows without scrolling."""
+"""Largest number of characters of a `repr`. A notebook cell shows them without scrolling."""
 _MAX_RECORD_DEPTH: Final = 3
 """Depth to which nested records can be opened."""
 
@@ -27,23 +27,24 @@ def qualified_name(value: Any) -> str:
 
 
 def dotted_name(fn: Any) -> str:
-    """Return the dotted name of a function for messages and reports."""
+    """Return the name of a function with its module, such as "numpy.linalg.norm"."""
     name = qualified_name(fn)
     module = getattr(fn, "__module__", None)
     return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
 
 def name_of(mechanism: Any) -> str:
-    """Return the name of a mechanism in reports, if it is not one of dpcore's."""
+    """Return the name of a user's mechanism: its attribute `name`, or else its dotted name."""
     own = getattr(mechanism, "name", None)
     return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 class Shown:
-    """Display of results: `repr` is one line, `str` is complete, and a notebook shows a table.
+    """Base class that defines `repr` (one line), `str` (complete) and the display in notebooks.
 
-    A dataclass gets all three; another class defines its own `repr` and `str`. If a method fails
-    because an argument or a field does not have its annotated type, the error names it.
+    A dataclass inherits all three. Another class must define its own `repr` and `str`. If a method
+    fails because an argument or a field does not have its annotated type, the error message names
+    the argument or the field.
     """
 
     __slots__ = ()
@@ -51,19 +52,19 @@ class Shown:
     if not TYPE_CHECKING:  # for mypy every name would be an attribute
 
         def __getattr__(self, name):
-            """Raise an error that suggests the intended attribute, or else the usual error."""
+            """Raise an AttributeError that suggests which attribute the user may have meant."""
             if meant := advise_on_attribute(type(self), name):
                 text = f"{type(self).__name__!r} object has no attribute {name!r}: use {meant}"
                 raise AttributeError(text.format(self))
             return object.__getattribute__(self, name)
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Let errors in methods name the wrong argument or field."""
+        """Change the methods of a subclass, so that their errors name a wrong argument or field."""
         super().__init_subclass__(**more)
         suggest_in_methods(cls)
 
     def __repr__(self) -> str:
-        """Return the constructor call, shortened if it is not a short line."""
+        """Return the constructor call, shortened to one line of at most 180 characters."""
         text = full(self)
         return (
             text
@@ -77,11 +78,14 @@ class Shown:
         return repr(self)
 
     def _lines(self) -> list[Row]:
-        """List the rows (label, text) of the report; empty for an object without a report."""
+        """Return the rows (label, text) of the report; empty for an object without a report."""
         return []
 
     def __str__(self) -> str:
-        """Return the report, the class's own `repr`, or the constructor call with all fields."""
+        """Return the report if there is one, or else the constructor call with all fields.
+
+        If the class defines `__repr__` and has no report, return the result of `repr`.
+        """
         if rows := self._lines():
             return format_rows(self._title, rows)
         return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
@@ -94,18 +98,18 @@ suggest_in_methods(Shown)
 
 
 def full(record: Any) -> str:
-    """Return the constructor call of a dataclass; only long arrays are shortened."""
+    """Return the constructor call of a dataclass with all fields; long arrays are shortened."""
     return _format_call(record, _show_field)
 
 
 def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
-    """Return text on one visible line, shortened if it is too long."""
+    """Return text as one line without hidden characters, shortened to `longest` characters."""
     text = make_visible(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
-    """Format the constructor call with as many fields as fit."""
+    """Format the constructor call with as many fields as fit into `longest` characters."""
     parts, size = [], len(type(record).__name__) + len("(, ...)")
     for name, value in list_shown_fields(record):
         part = f"{name}={show(value)}"
@@ -118,9 +122,9 @@ def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.
 
 
 def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
-    """Return names and values of the fields of a record that are shown.
+    """Return the names and values of the fields that `repr` shows.
 
-    A field may be hidden at one value, such as a pair's distance of 1.
+    A field may declare one value at which it is hidden, such as 1 for the distance of a pair.
 
     Example:
         >>> from dpcore import Pair
@@ -138,7 +142,7 @@ def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
 
 
 def _shorten_field(value: Any) -> str:
-    """Format a field of a record, shortened if it is too long."""
+    """Format the value of a field, shortened to about 40 characters."""
     if type(value) is np.ndarray and value.size > 8:
         kind = "str" if value.dtype.kind == "U" else value.dtype
         return f"<{kind} array of shape {value.shape}>"
@@ -171,7 +175,8 @@ def _show_field(value: Any) -> str:
 def record_to_html(record: Any) -> str:
     """Format a record as HTML for a notebook.
 
-    The HTML contains the rows of the report, or the lines of the class's own `str`, and the fields.
+    The HTML contains the report, or the text of `str` if the class defines `__str__`. It also
+    contains the fields.
 
     Args:
         record: any object, usually a dataclass.
@@ -213,7 +218,10 @@ def _put_name_above(name: str, inner: str) -> str:
 
 
 def _show_value(value: Any, depth: int) -> str:
-    """Format a field: records as an element that opens, other values on one line."""
+    """Format the value of a field as HTML.
+
+    A large record becomes an element that the reader can open. Other values become one line.
+    """
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
         return fold_html(one_line(repr(value), 80), _make_body(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)

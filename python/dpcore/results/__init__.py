@@ -1,4 +1,4 @@
-"""Results of an audit: fields and figures. Text, pictures and JSON are in other modules."""
+"""Results of audits: their fields, reported numbers, texts, pictures, pages and JSON."""
 
 from .audits import Audit
 from .evidence import Finding, Provenance, Scored

@@ -1,4 +1,4 @@
-"""Pictures of an audit: its bounds on one axis, its trade-off curve and its privacy profile."""
+"""Pictures of an audit: its epsilons on one axis, its trade-off curve and its privacy profile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CURVE_GRID_POINTS = 400
 
 
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
-    """Draw the certified, estimated, exact and claimed epsilon on one axis."""
+    """Draw the certified, the estimated, the exact and the claimed epsilon on one axis."""
     axes = axes_of(ax, relative_size(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
     claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
@@ -67,7 +67,7 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
 
 
 def _format_caption(audit: OutputsAudit) -> str:
-    """Format claim, delta, confidence and counts in a few short lines."""
+    """Format the claim, delta, confidence and counts of an audit as a caption of short lines."""
     delta = "" if audit.delta or isinstance(audit.claim, Claim) else ", delta = 0"
     claim = "no claim given" if audit.claim is None else f"claim: {format_claim(audit)}{delta}"
     words = f"{claim}; {100 * audit.confidence:g} % confidence; {format_outputs_counts(audit)}"
@@ -75,12 +75,12 @@ def _format_caption(audit: OutputsAudit) -> str:
 
 
 def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
-    """Write words to the right of a point, on the background colour to cover the claim's line."""
+    """Write words to the right of a point, in a box that covers the line of the claim."""
     annotate_point(axes, words, (value, row), (7, 0), va="center", bbox=background_box(axes))
 
 
 def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
-    """Draw one figure as a point; draw an infinite one as an arrow to the right edge."""
+    """Draw an epsilon as a point, or an infinite epsilon as an arrow to the right edge."""
     if math.isfinite(value):
         axes.plot([value], [row], marker, color=hue)
         _write_label(axes, value, row, format_epsilon(value))
@@ -91,7 +91,7 @@ def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, ma
 
 
 def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
-    """Draw the upper confidence band on the trade-off function and the curve of the claim."""
+    """Draw the upper confidence band on the trade-off function, and the claim's trade-off curve."""
     axes = axes_of(ax, relative_size(0.8, 1.0))
     band = audit.tradeoff
     errors = np.linspace(0.0, 1.0, _CURVE_GRID_POINTS)
@@ -115,9 +115,10 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
 
 
 def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
-    """Write the claim's name next to the bend of its curve.
+    """Write the claim next to the point of its trade-off curve with equal errors.
 
-    The name is below the bend, or farther away if the band or an axis is near.
+    The text is below this point. If the band or an axis is near, it is farther away, with a line to
+    the point.
     """
     bend = _find_bend(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
@@ -130,7 +131,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
 
 
 def _find_bend(audit: Audit) -> float:
-    """Return the error rate at which the claim allows equal type I and type II errors."""
+    """Return the smallest type I error that the claim allows if the type II error is the same."""
     if isinstance(audit.claim, Claim):
         # The tangent with slope -1 satisfies 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0
@@ -138,12 +139,12 @@ def _find_bend(audit: Audit) -> float:
 
 
 def _compute_likelihood_ratio(audit: Audit) -> float:
-    """Compute e^epsilon of the claim at the distance of the pair, at most e^700."""
+    """Compute e^(claimed epsilon times distance of the pair), limited to e^700."""
     return math.exp(min(700.0, (audit.claimed_epsilon or 0.0) * audit.pair.distance))
 
 
 def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
-    """Compute the smallest trade-off function that the claim (epsilon, delta) allows.
+    """Compute the smallest type II error that the claim allows at each type I error in `errors`.
 
     Source:
         Dong, Roth and Su (2022), proposition 2.5.

@@ -1,4 +1,4 @@
-"""JSON figures of an audit, and the Python code that repeats the audit."""
+"""Numbers that the JSON of an audit adds to its fields, and Python code that repeats the audit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .outputs_audits import OutputsAudit
 
 _MAX_SHOWN_ENTRIES = 16
-"""Largest number of array entries that are written out. Longer arrays are given by a name."""
+"""Largest number of array entries that code contains. For longer arrays, it contains a name."""
 
 _PARTIAL_RUN_COMMENT = (
     "# Not one whole run: the same trials again, but event and direction may be chosen on other "
@@ -61,13 +61,13 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
     Args:
         audit: the audit.
-        mechanism: code for a mechanism that no expression can give, such as a lambda.
-        pair: code for a pair that is too long to write out, or that is not plain data.
+        mechanism: code to use if no Python expression gives the mechanism, as for a lambda.
+        pair: code to use if the pair is too long to write out, or is not plain data.
 
     Returns:
-        Python source. If the audit has several ranges of trials, the code adds one audit per range.
-        It gives the same counts unless `Audit.randomness` states that the seed does not repeat
-        the draws.
+        Python source. If the audit has several ranges of trials, the source is a sum of one audit
+        per range. The source gives the same counts, unless `Audit.randomness` states that the seed
+        does not repeat the draws.
 
     Example:
         >>> import dpcore
@@ -87,15 +87,15 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
 
 def make_script(audit: Audit) -> str:
-    """Write a script that repeats an audit, as far as its record contains the inputs.
+    """Return a Python script that repeats an audit.
 
     Args:
         audit: the audit.
 
     Returns:
-        Python source. A part that a record cannot hold (a lambda, an attack's own options) is
-        written as `...` with a comment that names it. A long pair is read from the audit's
-        JSON. A comment states if the seed does not repeat the draws.
+        Python source. An object that the audit does not store (such as a lambda) is written as
+        `...`, with a comment that names the object. The script reads a long pair from the JSON of
+        the audit. If the seed does not repeat the draws, a comment states this.
     """
     mechanism = mechanism_expression(audit.mechanism)
     pair = pair_expression(audit) or _stored_pair_code(audit)
@@ -120,7 +120,10 @@ def make_script(audit: Audit) -> str:
 
 
 def list_call_keywords(audit: Audit) -> list[list[str]]:
-    """List the keyword arguments of the calls that repeat an audit, one call per trial range."""
+    """Return the keyword arguments, as Python code, of the calls that repeat an audit.
+
+    There is one list of arguments for each range of trials.
+    """
     common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
@@ -145,7 +148,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
 
 
 def _claim_to_code(claim: Any) -> str:
-    """Return the claim as Python, or the name `claim` if it is a long table."""
+    """Return the claim as Python code, or the name `claim` if the code would be too long."""
     if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ENTRIES:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
     if isinstance(claim, Claim) and claim.parameter is not None:
@@ -154,13 +157,13 @@ def _claim_to_code(claim: Any) -> str:
 
 
 def attack_expression(audit: Audit) -> str | None:
-    """Return the attack as Python code, or None if its name does not determine it."""
+    """Return the attack as Python code, or None if the stored name does not determine it."""
     text = audit.attack if audit.attack.endswith(")") else f"{audit.attack}()"
     return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
 
 
 def neighbour_expression(audit: Audit) -> str | None:
-    """Return the neighbour relation as Python code, or None if its text does not determine it."""
+    """Return the neighbour relation as Python code, or None if the stored text is no such code."""
     text = audit.neighbour
     return f"dpcore.pairs.{text}" if _is_plain_call(text, pairs.__all__) else None
 
@@ -168,7 +171,8 @@ def neighbour_expression(audit: Audit) -> str | None:
 def _is_plain_call(text: str, names: Iterable[str]) -> bool:
     """Return True if a text is one call of a listed name, with literals as keyword arguments.
 
-    The text may come from another person's file, and a script that contains it is run.
+    The check is needed because the text may come from the file of another person, and the user may
+    run a script that contains the text.
     """
     try:
         call = ast.parse(text, mode="eval").body
@@ -184,7 +188,8 @@ def _is_plain_call(text: str, names: Iterable[str]) -> bool:
 def mechanism_expression(mechanism: Any) -> str | None:
     """Return a mechanism as Python code, or None if no expression gives it.
 
-    A native mechanism is written by its fields. Any other mechanism is written by its import name.
+    A mechanism of dpcore is written as a constructor call. Any other mechanism is written as the
+    name under which it can be imported.
 
     Example:
         >>> import numpy as np
@@ -206,7 +211,7 @@ def mechanism_expression(mechanism: Any) -> str | None:
 
 
 def pair_expression(audit: Audit) -> str | None:
-    """Return the pair as Python code, or None if it is long or not plain data."""
+    """Return the pair as Python code, or None if the pair is too long or is not plain data."""
     inputs = [_value_to_code(audit.pair.x), _value_to_code(audit.pair.x_prime)]
     if None in inputs:
         return None
@@ -226,7 +231,7 @@ def _value_to_code(value: Any) -> str | None:
 
 
 def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
-    """Return a float64 vector as code, or None if it is of another kind or too long."""
+    """Return a finite float64 vector as code, or None for a long vector or another array."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
     entries: list[float] = array.tolist()
@@ -245,7 +250,7 @@ def _stored_pair_code(audit: Audit) -> str:
 
 
 def list_audit_figures(audit: Audit) -> dict[str, Any]:
-    """Return the figures that follow from the fields of an audit."""
+    """Return the numbers and texts that JSON files contain in addition to an audit's fields."""
     apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
     return {
         **{name: getattr(audit, name) for name in _DERIVED_FIGURES},
@@ -256,7 +261,7 @@ def list_audit_figures(audit: Audit) -> dict[str, Any]:
 
 
 def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:
-    """Return the figures that follow from the fields of an audit of recorded outputs."""
+    """Return the numbers and texts that JSON files of this audit contain in addition to fields."""
     return {
         **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},
         "source_sha256": [run.sha256 for run in audit.provenance],

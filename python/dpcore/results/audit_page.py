@@ -1,7 +1,7 @@
 """HTML page of an audit: verdict, evidence, proof, pictures, provenance, and data.
 
-The same audit always gives the same page, except for the lines with times. The proof lists steps
-that readers can check by hand.
+Two pages of one audit differ only in the lines that state times. The proof on the page is a list of
+steps that a reader can check by hand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PAGE_PICTURES = (
     ("plot_tradeoff", "Trade-off curve", 4.2),
     ("plot_profile", "Privacy profile", 4.2),
 )
-"""Plot method of an audit, heading, and height in inches on a screen."""
+"""For each picture: the audit's method that draws it, its heading, and its height in inches."""
 _VERDICT_SENTENCES = {
     None: "No claim was given, so none was tested.",
     True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
@@ -64,13 +64,13 @@ _SEPARATE_CONFIDENCE_NOTE = (
 
 
 def make_page(audit: Audit | OutputsAudit) -> str:
-    """Make the page of an audit.
+    """Return the HTML page of an audit.
 
     Args:
         audit: the audit.
 
     Returns:
-        HTML of one self-contained document, to be written as UTF-8.
+        HTML of one self-contained document. Write it to a file in UTF-8.
 
     Example:
         >>> import dpcore
@@ -98,7 +98,10 @@ def make_page(audit: Audit | OutputsAudit) -> str:
 
 
 def make_origins(provenance: Sequence[Provenance]) -> str:
-    """Make the section on the provenance of every run. Equal source texts are shown once."""
+    """Return HTML that states how each run of an audit was made.
+
+    A source text that occurs in several runs is shown once.
+    """
     parts, shown = [], set()
     for number, run in enumerate(provenance, 1):
         if len(provenance) > 1:
@@ -111,7 +114,7 @@ def make_origins(provenance: Sequence[Provenance]) -> str:
 
 
 def _list_run_rows(provenance: Provenance) -> list[Row]:
-    """List the rows (label, text) of one run, without its source text."""
+    """Return rows (label, text) that state how one run was made, without its source text."""
     cores = f"{provenance.cores:,} core{'s' if provenance.cores != 1 else ''}"
     machine = (provenance.cpu, cores, provenance.system, provenance.architecture)
     rows = [
@@ -170,7 +173,7 @@ def _make_count_table(audit: Audit | OutputsAudit, c: Counts) -> str:
 
 
 def _make_proof(audit: Audit | OutputsAudit) -> str:
-    """Write the steps from pilot draws to the bound, or the reasons why no bound holds."""
+    """Return HTML with the steps that prove the bound, or the reasons why no bound holds."""
     steps = audit.checks or list_proof_steps(audit)
     shown = "\n".join(f"<li>{escape_text(step)}</li>" for step in steps)
     if audit.checks:
@@ -188,7 +191,11 @@ def _make_proof(audit: Audit | OutputsAudit) -> str:
 
 
 def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
-    """List the steps of the proof, from pilot draws, recorded rows or guesses to the bound."""
+    """Return the steps that prove the bound, one sentence each.
+
+    They begin with the choice of the event, or with the guesses about canaries. They end with the
+    verdict.
+    """
     if is_recorded(audit) and isinstance(audit.evidence, Guesses):
         guesses = audit.evidence
         title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
@@ -222,7 +229,11 @@ def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
 def _list_quotient_steps(
     audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
 ) -> list[str]:
-    """List the two limits and their ratio, if the audit's bound is the logarithm of that ratio."""
+    """Return the steps with the two Clopper-Pearson limits and the logarithm of their ratio.
+
+    If the audit has another bound, return one sentence that states this bound. `up` is the input
+    whose probability is in the numerator, and `down` is the other input.
+    """
     level, alpha = _format_confidence(audit), (1.0 - audit.confidence) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
@@ -262,7 +273,7 @@ def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
 
 
 def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
-    """Describe the step from limits to the verdict on a claim that is a curve."""
+    """Describe the last step of the proof if the claim is a curve: the verdict on the curve."""
     relation = "refuted" if audit.refuted else "not refuted"
     if audit.point is not None:
         type_one, type_two, least = audit.point
@@ -297,7 +308,7 @@ def _make_pictures(audit: Audit | OutputsAudit) -> str:
 
 
 def _describe_picture(audit: Audit | OutputsAudit) -> str:
-    """Describe the content of a picture for readers who cannot see it."""
+    """Describe the picture of an audit's epsilons for readers who cannot see it."""
     parts = [
         f"certified {'none' if audit.checks else format_epsilon(audit.epsilon_lower)}",
         f"estimate {format_epsilon(audit.epsilon_hat)}",

@@ -1,6 +1,7 @@
-"""Report rows of an audit, and of an audit of recorded outputs.
+"""Rows (label, text) of the report of an audit, and of an audit of recorded outputs.
 
-They include the distances of the inputs, and next steps for a claim that was not refuted.
+The rows include the distances between the two inputs. For a claim that was not refuted, they also
+include steps that may refute it.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _TOO_MANY_TRIALS: Final = (
 _TOO_WEAK: Final = "This event cannot refute the claim."
 _ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.patterns({dim}, "all"))'
 _MANY_CHANGED_ENTRIES: Final = 8
-"""Number of changed entries from which on the attack `auto` loses a third of the loss or more
-(measured: .69 of 1 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
+"""Number of changed entries from which on a pair with one changed entry is proposed. The attack
+`auto` then certifies at most about two thirds of the loss (.69 of 1 at 8 entries)."""
 _MAX_DRAWABLE_TRIALS: Final = 10**13
 """Number of trials that the fastest sampler draws in a few hours."""
 ROUNDING = (
@@ -66,7 +67,7 @@ ROUNDING = (
     "continuous noise (Mironov 2012): if you release outputs, round them to a coarse grid or "
     "draw discrete noise"
 )
-"""Text of a floating-point finding: its cause and its remedy."""
+"""Text on an event about last bits: the cause of the leak, and its remedy."""
 
 _AUC_MEANING: Final = "of included canaries against others (not a bound)"
 
@@ -79,18 +80,19 @@ REPEATED = {
     "own": "the mechanism draws its own randomness, which no seed repeats",
     "not known": "whether the seed repeats the outputs is not known",
 }
-"""Notes that state how exactly the seed repeats a callable's draws, by `Audit.randomness`."""
+"""For each value of `Audit.randomness`, how exactly the seed repeats the draws of a callable."""
 
 
 def describe_neighbours(audit: Audit) -> str:
-    """Describe in one sentence the relation of the two inputs; return "" without a claim.
+    """Describe in one sentence how the two inputs of an audit are related.
 
     Args:
         audit: the audit.
 
     Returns:
-        The relation that the pair was checked against. Without a relation, a sentence that the
-        claim is read as a claim about these two inputs.
+        The neighbour relation that the audit checked for this pair. If the audit has no neighbour
+        relation, the sentence states that the claim was tested for these two inputs only. Without a
+        claim, the result is "".
     """
     # JSON keeps only the name of most mechanisms.
     pair = inputs_of(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
@@ -106,7 +108,7 @@ def describe_neighbours(audit: Audit) -> str:
 
 
 def _describe_own_neighbours(audit: Audit) -> str:
-    """Describe the neighbours that the mechanism states, if its own claim was tested."""
+    """Describe the distance that the mechanism's own claim covers, if this claim was tested."""
     norm, most = (mechanism_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
         return ""
@@ -149,8 +151,8 @@ def next_step(audit: Audit) -> str:
         audit: the audit.
 
     Returns:
-        One or two short sentences with the audit's own figures; empty if a claim is not given or
-        refuted.
+        One or two short sentences with numbers of this audit. Empty if no claim was given or if the
+        claim was refuted.
     """
     if audit.undecided:
         return describe_reach_step(audit)
@@ -181,7 +183,7 @@ def next_step(audit: Audit) -> str:
 
 
 def describe_reach_step(audit: Audit | OutputsAudit) -> str:
-    """Describe a step that would test a claim that was not tested.
+    """Describe what the user can change so that an audit can refute a claim that was not tested.
 
     Args:
         audit: an audit whose verdict is "undecided".
@@ -206,7 +208,10 @@ def describe_reach_step(audit: Audit | OutputsAudit) -> str:
 
 
 def _describe_step_without_trials(audit: Audit, steps: str) -> str:
-    """Describe the next step if the frequencies of the event do not exceed the claim."""
+    """Describe the next step if the frequencies of the event do not exceed the claim.
+
+    That is, even if the frequencies were the true probabilities, the event would not refute it.
+    """
     if is_direction_wrong(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws per side: it chose the wrong direction"
         return f"{pilot}. Or {steps}."
@@ -217,9 +222,10 @@ def _describe_step_without_trials(audit: Audit, steps: str) -> str:
 
 
 def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
-    """Return the steps, with more draws first if `plan_draws` states that there are too few.
+    """Put the step "more draws" before other steps, if the audit had too few draws.
 
-    With more draws, an attack may choose another event. A vote always has the same event.
+    With more draws, an attack may choose another event. The attack MajorityVote always has the same
+    event, so its steps are returned unchanged.
     """
     planned, counts = plan_draws(audit), numerator_first(count_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
@@ -230,7 +236,7 @@ def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
 
 
 def _describe_more_trials(audit: Audit, trials: int | None) -> str:
-    """Describe the number of trials that would refute the claim."""
+    """Describe the number of trials that refutes the claim if the frequencies stay the same."""
     if trials is None:
         return _TOO_MANY_TRIALS.format(rows="trials")
     if audit.route == "timed":
@@ -244,7 +250,7 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
 
 
 def _list_other_steps(audit: Audit, pair: str) -> list[str]:
-    """Return the two most promising steps other than more trials, the better step first."""
+    """Return the two most promising steps other than more trials; the better step is first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
     left = [name for name in usual if name.lower() != tried]
@@ -265,13 +271,17 @@ def _format_large_number(number: int) -> str:
 
 
 def _differs_in_many_entries(audit: Audit) -> bool:
-    """Return True if the claim is in the L1 norm and the pair differs in many entries."""
+    """Return True if the L1 norm defines neighbours and the inputs differ in many entries."""
     l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
 def _may_change_all_entries(audit: Audit) -> bool:
-    """Return True if the claim lets every entry change, and the pair is not such a pattern."""
+    """Return True if the claim allows all entries to change, but the pair changes only some.
+
+    That is, neighbours are defined by the Linf norm, and the pair is no pattern of `dpcore.pairs`
+    in which all entries change.
+    """
     linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
     if not linf or audit.searched is not None or np.ndim(audit.pair.x) != 1:
@@ -281,15 +291,16 @@ def _may_change_all_entries(audit: Audit) -> bool:
 
 
 def more_rows(audit: OutputsAudit) -> str:
-    """Return next steps for recorded outputs: more rows, another attack, or other canaries.
+    """Return one line with steps that may refute a claim about recorded outputs.
+
+    The steps are, for example, more rows, another attack, or other canaries.
 
     Args:
         audit: the audit.
 
     Returns:
-        One or two short sentences; empty if a claim is not given or refuted. Also empty for
-        canaries of one run, unless they certify less than half of a claim that they could
-        refute.
+        One or two short sentences. Empty if no claim was given, if the claim was refuted, or if
+        canaries of one run certify at least half of the claim.
     """
     if audit.undecided:
         return describe_reach_step(audit)
@@ -314,17 +325,18 @@ def more_rows(audit: OutputsAudit) -> str:
 
 
 def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
-    """Describe the number of trials that find noise 10 % too small, if the claim is not refuted.
+    """Describe the number of trials that an audit needs to detect noise that is 10 % too small.
 
-    The assumed event is as likely as the counted event and shows all of the loss. For Gaussian
-    noise it is the event that needs the fewest draws.
+    The number is computed for an event that is as likely as the counted event, and whose log ratio
+    of probabilities is the whole loss. With a delta, it is computed for Gaussian noise and the
+    event that needs the fewest draws.
 
     Args:
         audit: the audit.
 
     Returns:
-        Two short sentences; empty if a claim above 0 is not given or is refuted, or for canaries of
-        one run.
+        One or two short sentences. Empty unless a claim above 0 was tested and not refuted, and
+        empty for canaries of one run.
     """
     if audit.refuted is not False or not audit.claimed_epsilon or audit.counts is None:
         return ""
@@ -347,7 +359,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
 
 
 def list_report_rows(audit: Audit) -> list[Row]:
-    """List the rows (label, text) of the report, without time and speed."""
+    """Return the rows (label, text) of an audit's report, without the row on time and speed."""
     table = [
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
@@ -389,7 +401,7 @@ def list_report_rows(audit: Audit) -> list[Row]:
 
 
 def has_nan(audit: Audit) -> bool:
-    """Return True if an output entry was NaN."""
+    """Return True if an entry of a counted output was NaN."""
     return audit.nan + audit.nan_prime > 0
 
 
@@ -402,13 +414,13 @@ def _describe_closed_form(audit: Audit) -> str:
 
 
 def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
-    """Format the certified figure with its unit and its confidence."""
+    """Format the certified bound with its unit, and `level` (confidence and name) in brackets."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return f"{format_certified(audit)}{unit} ({level})"
 
 
 def format_certified(audit: Audit | OutputsAudit) -> str:
-    """Format the certified figure: mu or rho for such a claim, and epsilon at its tangent."""
+    """Format the certified bound on epsilon, after the bound on mu or rho if the claim has one."""
     shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
     if audit.claim == 0.0 and audit.delta > 0.0:
         return f"delta >= {audit.delta_lower:.4g} at epsilon 0; {shown} at delta {audit.delta:.4g}"
@@ -427,12 +439,12 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
 
 
 def _describe_read(audit: Audit | OutputsAudit) -> str:
-    """Describe how much of the outputs was read; return "" for outputs of one number."""
+    """Describe how many parts of the outputs the attack read; return "" for outputs of one part."""
     return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
 
 def _describe_declared_loss(audit: Audit) -> str:
-    """Describe the loss of the pair under the declared noise, or return ""."""
+    """Describe the loss of the pair under the noise that the mechanism declares, or return ""."""
     if audit.declared_loss is None:
         return ""
     at = f" at delta {audit.delta:g}" if audit.delta else ""
@@ -441,7 +453,7 @@ def _describe_declared_loss(audit: Audit) -> str:
 
 
 def _describe_search(audit: Audit) -> str:
-    """Describe the cost of the search for the pair; return "" without a search."""
+    """Describe how many pairs the search for the pair compared; return "" without a search."""
     search = audit.searched
     if search is None:
         return ""
@@ -452,7 +464,7 @@ def _describe_search(audit: Audit) -> str:
 
 
 def _describe_budget(audit: Audit) -> str:
-    """Describe the number of trials that a budget of seconds gave; return "" without a budget."""
+    """Describe how many trials fit into the budget of seconds; return "" without a budget."""
     if audit.budget is None:
         return ""
     trials = sum(stop - start for start, stop in audit.ranges) + audit.end - audit.ranges[-1][1]
@@ -462,7 +474,10 @@ def _describe_budget(audit: Audit) -> str:
 
 
 def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
-    """Describe the joint confidence of the bound and the floating-point finding; else return ""."""
+    """Describe the joint confidence of the certified bound and of the bound on rounding.
+
+    The result is "" if there is only one bound, or if both bounds decide the verdict.
+    """
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
     each, both = 100 * audit.confidence, max(0.0, 200 * audit.confidence - 100)
@@ -471,7 +486,7 @@ def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
 
 
 def describe_bound(audit: Audit) -> str:
-    """Describe confidence, bound and stopping rule in a few words."""
+    """Describe the confidence, the name of the bound and the stopping rule in a few words."""
     stops = {
         "refuted": f", test martingale over {_format_plural_count(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
@@ -483,7 +498,11 @@ def describe_bound(audit: Audit) -> str:
 
 
 def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
-    """Name a bound, or Clopper-Pearson if there are more draws than the bound supports."""
+    """Return the title of a bound.
+
+    If there are more draws than the bound supports, dpcore computes the Clopper-Pearson bound, and
+    the text states this.
+    """
     declared = find_declaration(bound)
     most = declared.most_draws
     if most is None or max(counts.n, counts.n_prime) <= most:
@@ -493,7 +512,10 @@ def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
 
 
 def _list_pooled_rows(audit: Audit) -> list[Row]:
-    """List the assumption of pooled coordinates and the counts of each group."""
+    """Return rows on pooled coordinates: the assumption, and the counts of each group.
+
+    The list is empty if the event pools no coordinates.
+    """
     if not audit.pooled:
         return []
     groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
@@ -502,7 +524,11 @@ def _list_pooled_rows(audit: Audit) -> list[Row]:
 
 
 def _describe_other_finding(audit: Audit | OutputsAudit) -> list[Row]:
-    """List rows on the finding that is not the witness, and on rounding."""
+    """Return rows on the second event of an audit, which is about last bits of floats.
+
+    If the event about last bits has the larger bound, it is the main event of the audit. The rows
+    then state this fact, and describe the event of the attack.
+    """
     finding = audit.floating_point
     if finding is None or audit.checks:
         return []
@@ -523,7 +549,7 @@ def _describe_other_finding(audit: Audit | OutputsAudit) -> list[Row]:
 
 
 def format_claim(audit: Audit | OutputsAudit) -> str:
-    """Format the claim in words."""
+    """Format the claim of an audit, with the epsilon and delta of its tangent for a curve."""
     if audit.claimed_epsilon is None:
         return "none given"
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
@@ -545,12 +571,12 @@ def _describe_claim(audit: Audit) -> str:
 
 
 def format_counts(c: Counts) -> str:
-    """Format the number of times that an event happened on each side."""
+    """Format the number of outputs in the event, and of all outputs, on x and on x'."""
     return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
 
 
 def _shorten_value(value: Any) -> str:
-    """Format an input on one line, with its type unless it is an array of floats."""
+    """Format an input on one short line, with its type unless it is an array of floats."""
     if not isinstance(value, np.ndarray):
         return f"{one_line(repr(value), 60)} ({type(value).__name__})"
     text = np.array2string(value, separator=", ", threshold=6, edgeitems=2, precision=4)
@@ -584,7 +610,10 @@ def _describe_time(audit: Audit) -> str:
 
 
 def _describe_idle_threads(audit: Audit) -> str:
-    """Describe threads that had no work, and the setting that would use them."""
+    """Describe how many threads had work, and a `block` with which all threads have work.
+
+    The result is "" if all threads had work.
+    """
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
         return ""
@@ -592,18 +621,18 @@ def _describe_idle_threads(audit: Audit) -> str:
 
 
 def list_all_rows(audit: Audit) -> list[Row]:
-    """List the rows (label, text) of the report. The last row has time and speed."""
+    """Return the rows (label, text) of an audit's report. The last row has time and speed."""
     return [*list_report_rows(audit), ("time", _describe_time(audit))]
 
 
 def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
-    """List the rows (label, text) of the report on recorded outputs.
+    """Return the rows (label, text) of the report on recorded outputs.
 
     Args:
         audit: the audit.
 
     Returns:
-        The rows; the verdict is the first one.
+        The rows. The first row is the verdict.
     """
     table = [
         ("verdict", audit.verdict),
@@ -628,7 +657,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
 
 
 def describe_event(audit: Audit | OutputsAudit) -> str:
-    """Describe in words the counted event, or the guesses."""
+    """Describe the counted event and its numerator, or the method of guesses, in words."""
     if audit.counts is None:
         return audit.attack
     side = "x'" if audit.direction == "x_prime" else "x"
@@ -655,9 +684,9 @@ def format_outputs_counts(audit: OutputsAudit) -> str:
 
 
 def _describe_reach(audit: Audit | OutputsAudit) -> str:
-    """Describe the largest bound that the trials, rows or guesses can certify.
+    """Describe the largest bound that the numbers of trials, rows or guesses can certify.
 
-    Without this row, a claim out of reach would seem to have passed a test.
+    A reader can see from this row that a larger claim could not have been refuted.
     """
     if audit.checks:
         return ""
@@ -704,7 +733,8 @@ def _describe_seed_use(audit: OutputsAudit) -> str:
 def propose_trace(audit: Audit) -> str:
     """Return a line that proposes `dpcore.trace` if the claim of a user's function is refuted.
 
-    It is empty for findings in latencies and last bits, because a trace does not show them.
+    The line is empty if the audit counted running times or last bits of floats, because a trace
+    does not show these.
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""

@@ -1,4 +1,4 @@
-"""Result of an audit: counts, figures that follow from them, and the merge of two audits."""
+"""Result of an audit: its counts, the numbers computed from them, and the merge of two audits."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _STEPS_BELOW_CLAIM = 10
 _GRID_RATIO = 1.02
 _MAX_GRID_EPSILON = 64.0
 _MAX_PARAMETERS: Final = 120
-"""Number of parameters of a claim that are tested. The largest is about nine times the claim."""
+"""Number of values of mu or rho that are tested. The largest is about nine times the claim."""
 _PERFECT_GUESS: Final = 1.0 - 1e-9, 1e-9
-"""Expected rates of a perfect event on both sides; bets at these rates are nearly the largest."""
+"""Probabilities of a perfect event on x and on x' that the bets of an early stop assume."""
 
 
 @suggest_arguments
@@ -52,22 +52,24 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def epsilon_lower(self) -> float:
         """Certified lower bound on epsilon, at `confidence`; 0 if `checks` is not empty.
 
-        The bound is per unit of `pair.distance` when delta is 0. For delta > 0 it is never divided.
+        At delta 0, the bound on the loss of the pair is divided by `pair.distance`. At delta > 0,
+        it is not divided.
         """
         return self.epsilon_lower_at(self.delta)
 
     def epsilon_lower_at(self, delta: float) -> float:
         """Compute the certified lower bound on epsilon at another delta, from the same counts.
 
-        With Clopper-Pearson limits the bounds for all delta hold at the same time, because they
-        follow from one pair of limits. Any other bound holds for each delta separately. If `floats`
-        is True, the floating-point finding is used here too, as in `epsilon_lower`.
+        With Clopper-Pearson limits, the bounds for all values of delta hold at the same time,
+        because they follow from one pair of limits. Any other bound holds for each delta
+        separately. If `floats` is True, the larger of the bounds of `event` and `floating_point` is
+        returned.
 
         Args:
             delta: a number in [0, 1).
 
         Returns:
-            The bound, at least 0; per unit of `pair.distance` at delta 0.
+            The bound, at least 0. At delta 0, the bound is divided by `pair.distance`.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -87,18 +89,18 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def delta_lower(self) -> float:
         """Certified lower bound on delta at epsilon 0, at `confidence`.
 
-        It is a lower bound on the total variation distance of the outputs on x and on x'. In an
-        audit with early stop, the bound holds only for the delta of the claim, so the result is 0
-        or that delta.
+        It is a lower bound on the total variation distance between the distributions of outputs on
+        x and on x'. An audit with early stop has a bound only at the delta of the claim, so the
+        result is 0 or this delta.
         """
         if self.slices:
             return self.delta if self._certified_at(self.delta) > 0.0 else 0.0
         return evidence.find_delta_lower(self._certified_at)
 
     def _certified_at(self, delta: float) -> float:
-        """Compute the bound that decides the verdict at any delta, not divided by the distance.
+        """Compute the lower bound on the loss of the pair at any delta, from the deciding event.
 
-        If a check of the rows failed, the bound is 0. A bound of 0 holds for every mechanism.
+        If `checks` is not empty, the bound is 0, which holds for every mechanism.
         """
         if self.checks:
             return 0.0
@@ -110,10 +112,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return the audit whose main event is the one with the larger certified bound.
+        """Return the audit in which `event` has a larger bound than the event in `floating_point`.
 
-        The other event is then in `floating_point`. The audit is returned unchanged if the
-        floating-point finding does not count towards the verdict.
+        If necessary, the two events are exchanged. The audit is returned unchanged if `floats` is
+        False.
         """
         finding = self.floating_point
         if not self.floats or finding is None:
@@ -131,7 +133,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return self.exchange_findings() if other > own else self
 
     def exchange_findings(self) -> Audit:
-        """Return the same audit with the event and the floating-point finding exchanged."""
+        """Return the same audit with the events in `event` and `floating_point` exchanged."""
         finding = self.floating_point
         if finding is None:
             raise invalid("floating_point", "a finding", None)
@@ -148,7 +150,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         )
 
     def _bound_at(self, delta: float, confidence: float) -> float:
-        """Compute the bound from the audit's own event, at any delta."""
+        """Compute the lower bound on the loss of the pair at any delta, from `event` only."""
         if self.slices:
             return self._sequential_bound(delta, confidence)
         if self.pooled:
@@ -157,11 +159,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return bounds.BOUNDS[self.bound](self.bound_counts, delta, confidence)
 
     def _sequential_bound(self, delta: float, confidence: float) -> float:
-        """Return the largest grid point up to which the martingale refutes every epsilon.
+        """Return the largest epsilon of a fixed grid that is refuted with all smaller grid points.
 
-        The grid is fixed in advance. Let g be the first grid point that is at least the true loss.
-        The result exceeds the true loss only if the martingale of g has crossed its limit, which
-        has probability at most 1 - confidence.
+        Each epsilon of the grid is tested by a test martingale. Let g be the first grid point that
+        is at least the true loss. The result exceeds the true loss only if the martingale for g has
+        crossed its limit, which has probability at most 1 - confidence.
         """
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
@@ -173,7 +175,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return bound
 
     def _is_bet_won(self, epsilon: float, delta: float, confidence: float) -> bool:
-        """Return True if the test martingale of the slices refutes (epsilon, delta)."""
+        """Return True if the test martingale over all slices refutes (epsilon, delta)."""
         martingale = bounds.Martingale(epsilon, delta)
         label, before = 0, None
         for piece in self.slices:
@@ -188,10 +190,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def mu_lower(self) -> float:
-        """Certified lower bound on mu of Gaussian differential privacy, from the event only.
+        """Certified lower bound on mu of Gaussian differential privacy, from `event` only.
 
-        The bound holds at `confidence` on its own, not jointly with other certified bounds. A
-        ValueError is raised if n was not fixed in advance, or if `checks` is not empty.
+        The bound holds at `confidence`, but not jointly with other certified bounds. A ValueError
+        is raised if the number of trials was not fixed in advance, or if `checks` is not empty.
         """
         self._require_fixed_size()
         return bounds.mu_lower(self.bound_counts, self.confidence)
@@ -205,13 +207,14 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def parameter_lower(self) -> float | None:
-        """Certified lower bound on mu of a `claims.GDP` or on rho of a `claims.ZCDP`; else None.
+        """Certified lower bound on mu of a claim `GDP`, or on rho of a claim `ZCDP`; else None.
 
-        It is the largest parameter that is refuted, or at most 0 if no parameter is refuted. If
-        only a tangent is tested, the parameters of a fixed grid are tested in increasing order,
-        each by its tangent of the same slope. The test ends at the first parameter that is not
-        refuted. The result exceeds the true parameter only if the first grid point above the true
-        parameter is wrongly refuted.
+        The bound is the largest parameter that the audit refutes, or at most 0 if it refutes no
+        parameter. If the audit tests only tangents of the claim's curve, the parameters of a fixed
+        grid are tested in increasing order, until a parameter is not refuted. All these tangents
+        have the same slope.
+        The result exceeds the true parameter only if the first grid point above the true parameter
+        is wrongly refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -229,10 +232,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def point(self) -> tuple[float, float, float] | None:
-        """Type I error, type II error, and the least type II error that the claim allows there.
+        """Upper limits on the errors of the counted event, and the error that the claim allows.
 
-        The two errors are upper limits for the counted event, jointly at `confidence`. The value is
-        None unless the claim is a curve that is tested as a whole (bound "clopper_pearson").
+        The value is a tuple: type I error, type II error, and the least type II error that the
+        claim allows at this type I error. The first two are upper limits, jointly at `confidence`.
+        The value is None unless the claim is a curve and the bound is "clopper_pearson".
         """
         if not self._tests_curve or self.checks:
             return None
@@ -241,20 +245,20 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def _tests_curve(self) -> bool:
-        """True if the whole curve of the claim is tested, not only its tangent.
+        """True if the audit tests the whole curve of the claim, not only its tangent.
 
-        This needs the two Clopper-Pearson limits. Any other bound tests only one (epsilon, delta).
+        Only the Clopper-Pearson limits test a whole curve. Other bounds test one (epsilon, delta).
         """
         if not isinstance(self.claim, Claim) or self.slices or self.pooled:
             return False
         return find_declaration(bounds.BOUNDS[self.bound]).curves == "point"
 
     def _list_points(self) -> list[tuple[float, float]]:
-        """List a type I and a type II error on or above the trade-off curve for each event.
+        """Return, for each event, upper limits on its type I and its type II error.
 
-        All points hold jointly at the confidence of the audit. If the floating-point finding
-        counts, each point gets half of the error probability. Each of the two limits of a point
-        gets half of the point's share.
+        There are two events if `floating_point` counts towards the verdict, otherwise one. All
+        limits hold jointly at the confidence of the audit: they share its error probability
+        equally.
         """
         counts_of_events = [self.bound_counts]
         if self.floats and self.floating_point is not None:
@@ -264,11 +268,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def tradeoff(self) -> bounds.Band:
-        """Upper confidence band on the trade-off function, from the event's score.
+        """Upper confidence band on the trade-off function, from many thresholds on one score.
 
-        The whole band holds at `confidence`, but not jointly with `epsilon_lower`. Raises a
-        ValueError if the event is not a threshold on a score, and under the conditions of
-        `mu_lower`.
+        The whole band holds at `confidence`, but not jointly with `epsilon_lower`. A ValueError is
+        raised if the event is not a threshold on a score, if the number of trials was not fixed in
+        advance, or if `checks` is not empty.
         """
         self._require_fixed_size()
         curve = self.curve
@@ -285,11 +289,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence that states which ratio of probabilities this audit refutes with 95 % power.
+        """Sentence on the ratio of probabilities that this audit would detect.
 
-        The sentence is about the counted event only, not about events that were not tried. It is
-        empty if the claim was refuted, not given or not tested, and for audits with early stop or
-        pooled coordinates.
+        An audit of this size refutes the claim with 95 % probability if the event is that many
+        times as likely on one input as on the other input. The sentence is about the counted event
+        only. It is empty if the claim was refuted, not given or not tested, and for audits with
+        early stop or pooled coordinates.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
             return ""
@@ -321,11 +326,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         )
 
     def _with_perfect_event(self, trials: int | None = None) -> Audit:
-        """Return the audit of an event that always happens on one side and never on the other.
+        """Return this audit with counts of an event that always happens on x and never on x'.
 
         Args:
-            trials: number of trials. Defaults to the trials of this audit; with early stop, to the
-                largest number that it might have counted.
+            trials: number of trials. Defaults to the number of trials of this audit. With early
+                stop, it defaults to the largest number that the audit might have counted.
         """
         n = self.counts.n
         if trials is None:
@@ -361,26 +366,25 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that the trials can certify, per unit of distance like `epsilon_lower`.
+        """Largest epsilon that this number of trials can certify.
 
-        A perfect event, which always happens on one side and never on the other side, certifies
-        this epsilon. With early stop, it is computed for the largest possible number of trials.
+        It is certified by an event that always happens on one input and never on the other input.
+        With early stop, it is computed for the largest number of trials that was possible. Like
+        `epsilon_lower`, it is divided by `pair.distance` at delta 0.
         """
         return self._with_perfect_event().epsilon_lower
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu of a `claims.GDP`, or rho of a `claims.ZCDP`, that the trials can refute."""
+        """Largest mu of a claim `GDP`, or rho of a claim `ZCDP`, that the trials can refute."""
         return self._with_perfect_event().parameter_lower
 
     @property
     def trials_to_reach(self) -> int | None:
-        """Fewest trials per side, rounded to two digits, that can refute the claim.
+        """Smallest number of trials on each input that can refute the claim.
 
-        None if 10^15 trials cannot refute it.
-
-        The event is assumed to be perfect: it always happens on one side and never on the other
-        side.
+        It is computed for an event that always happens on one input and never on the other input,
+        and rounded up to two digits. None if 10^15 trials cannot refute the claim.
         """
         return find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
 
@@ -388,8 +392,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two possible reasons: all pilot outputs had the same value, or the claim is at or
-        above the `ceiling`.
+        There are two possible reasons: all pilot outputs had the same value, or the claim is at
+        least as large as `ceiling`, the largest epsilon that this number of trials can certify.
         """
         if self.claim is None or self.checks or self._refutes():
             return ""
@@ -403,17 +407,19 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def reach_size(self) -> str:
-        """Number of trials for which `ceiling` is computed, in words."""
+        """Number of trials for which `ceiling` is computed, as text such as "1,000 trials"."""
         unit = "calls" if self.route == "timed" else "trials"
         most = self.end - self.ranges[0][0]
         return f"{max(self.trials, most) if self.slices else self.trials:,} {unit}"
 
     @property
     def epsilon_hat(self) -> float:
-        """Empirical loss (Habernal, 2022, eq. 12): a point estimate, not a bound.
+        """Empirical loss (Habernal, 2022, eq. 12): a point estimate of epsilon, not a bound.
 
-        It is the larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), or inf if one of two compared
-        counts is 0. If coordinates are pooled, it is the absolute sum of their log ratios.
+        With p = k/n and p' = k'/n', it is the larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))). If
+        exactly one of p and p' is 0, or exactly one is 1, it is inf. If coordinates are pooled, it
+        is the absolute value of the sum of their log ratios. At delta 0, the estimate is divided by
+        `pair.distance`.
         """
         if self.pooled:
             groups = zip(self.pooled, self.event.multiplicities, strict=True)
@@ -427,10 +433,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def exact(self) -> float | None:
-        """Exact loss of the majority vote on this pair, or None if there is no closed form.
+        """Exact loss that the attack MajorityVote shows on this pair, or None if it is not known.
 
-        It is computed in real numbers. It is printed in addition to the audit's result and does not
-        replace it.
+        It is computed for real numbers, without rounding of outputs. The report prints it in
+        addition to the certified bound. At delta 0, it is divided by `pair.distance`.
         """
         if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
@@ -441,8 +447,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def refuted(self) -> bool | None:
         """True if the bound exceeds the claim, False if it does not, None without a verdict.
 
-        There is no verdict without a claim, if the claim is `undecided`, or if `checks` is not
-        empty (then no bound holds).
+        It is None in three cases: if there is no claim, if `undecided` states a reason why the
+        claim was not tested, or if `checks` is not empty (then no bound holds).
         """
         if self.claim is None or self.checks or self.undecided:
             return None
@@ -464,12 +470,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def verdict(self) -> str:
-        """Outcome in words; it never states that a mechanism is private."""
+        """Outcome in words, such as "refuted". It never states that a mechanism is private."""
         return evidence.format_verdict(self.refuted, self.checks, self.undecided)
 
     @property
     def own_claim(self) -> float | None:
-        """Epsilon that the mechanism itself claims, if it states one."""
+        """Epsilon that the mechanism states in its attribute `claim`, or None."""
         own = mechanism_attribute(self.mechanism, "claim")
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
@@ -482,7 +488,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def trials(self) -> int:
-        """Counted draws per side. Rounding is counted only on the first 2^20 draws of a run."""
+        """Number of counted outputs on each input.
+
+        An event about last bits is counted only on the first 2^20 of these outputs.
+        """
         if self.rounding_won and self.floating_point is not None:
             return self.floating_point.counts.n
         return self.counts.n
@@ -494,25 +503,28 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def draws_per_second(self) -> float:
-        """Noisy numbers counted per second, on the two sides together."""
+        """Number of output entries counted per second, on x and on x' together."""
         draws = 2 * self.trials * self.elements
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
-        """Draw the counted outputs again, exactly or (if `randomness` says so) up to rounding.
+        """Draw the counted outputs on one input again.
+
+        If `randomness` is "rounding", the outputs are equal to the counted ones up to rounding.
 
         Args:
-            side: "x" or "x_prime".
-            start: first trial.
+            side: the input, "x" or "x_prime".
+            start: number of the first trial.
             size: number of trials.
 
         Returns:
-            Outputs of the trials `start .. start + size`, shape `(size, ...)`.
+            Outputs of the trials from `start` to `start + size - 1`, shape `(size, ...)`.
 
         Raises:
-            TypeError: if an argument is of the wrong kind, or the mechanism is only a name.
-            ValueError: if the trials were not counted by this audit, or its mechanism draws its
-                own randomness, which the seed does not repeat.
+            TypeError: if an argument is of the wrong kind, or if the audit contains only the name
+                of the mechanism.
+            ValueError: if this audit did not count the trials, or if the mechanism draws its own
+                randomness, which the seed does not repeat.
 
         Example:
             >>> import dpcore
@@ -524,18 +536,19 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return draw_again(self, side, start, size)
 
     def __add__(self, other: object) -> Audit:
-        """Return one audit over the trials of two audits.
+        """Return one audit over the trials of two audits of the same run.
 
         Mechanism, pair, event, direction, seed, block, claim, delta and confidence must be equal.
-        The ranges of trials must be disjoint, and for a Python callable they must end at the end of
-        a block.
+        The ranges of trials must be disjoint. For a Python callable, each range must end at the end
+        of a block.
 
-        The sizes must be fixed in advance. If you look at the verdict after each merge and stop at
-        a verdict that you like, the result claims too much: at a nominal 10 % and 60 looks, 11.5 %
-        of audits of a true claim were refuted, against 1.8 % at one look.
+        Fix the numbers of trials in advance. If you look at the verdict after each merge and stop
+        when you like it, the bound no longer holds at the stated confidence. In a simulation at a
+        confidence of 90 %, 11.5 % of the audits with 60 verdicts refuted a true claim. With one
+        verdict, 1.8 % of the audits refuted it.
 
         Raises:
-            ValueError: if the audits differ in more than their trials, or their trials overlap.
+            ValueError: if the audits differ in more than their trials, or if trials overlap.
         """
         if not isinstance(other, Audit):
             return NotImplemented
@@ -545,16 +558,17 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Merge two audits of different trials of the same run.
 
         Args:
-            other: an audit that differs in its trials only.
-            looked: True if you knew the verdict of one part when you started another, or if the
-                number of parts depends on a verdict. The result then has only the anytime bound.
+            other: an audit that differs only in its trials.
+            looked: True if you knew the verdict of one audit when you started the other audit, or
+                if the number of audits depends on a verdict. The result then uses the bound
+                "anytime", which holds at every stopping time.
 
         Returns:
             The audit of all trials.
 
         Raises:
             TypeError: if `other` is not an audit.
-            ValueError: if the audits differ in more than their trials, or their trials overlap.
+            ValueError: if the audits differ in more than their trials, or if trials overlap.
 
         Example:
             >>> import dpcore
@@ -615,11 +629,17 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             raise invalid("pooled", "counts of every coordinate of the event", self.pooled)
 
     def plot_tradeoff(self, ax: Any = None) -> Figure:
-        """Plot `tradeoff`, the type II against the type I error, with matplotlib; see `plot`."""
+        """Plot the upper confidence band `tradeoff`: type II error against type I error.
+
+        Arguments, result and errors are those of `plot`.
+        """
         return tradeoff_figure(self, ax)
 
     def plot_profile(self, ax: Any = None) -> Figure:
-        """Plot the certified profile, delta against epsilon, with matplotlib; see `plot`."""
+        """Plot the certified lower bound on delta against epsilon.
+
+        Arguments, result and errors are those of `plot`.
+        """
         return profile_figure(self, ax)
 
 
@@ -643,7 +663,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
 
 
 def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
-    """Compute the fields that follow from several fields of both audits."""
+    """Return the fields of a merged audit that depend on several fields of the two audits."""
     if first.slices or second.slices:
         raise invalid("audits", "without early stop, to be added", first.stop)
     ranges = unite_ranges(first.ranges, second.ranges)
@@ -674,9 +694,9 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
 
 
 def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
-    """Describe evidence that the counts of one event in two audits follow different distributions.
+    """Return a sentence if the event has significantly different frequencies in two audits.
 
-    Rows of the compiled core need no check.
+    Outputs that dpcore's compiled core draws need no such check.
     """
     if first.route != "callable":
         return ()
@@ -695,7 +715,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
 
 
 def _iterate_grid(claim: float) -> Iterator[float]:
-    """Yield epsilons that depend only on the claim: tenths of it, then steps of 2 % up to 64."""
+    """Yield a fixed grid of epsilons: ten steps up to the claim, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
     else:
@@ -707,10 +727,10 @@ def _iterate_grid(claim: float) -> Iterator[float]:
 
 
 def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
-    """Compute upper limits on the type I and type II error; each fails with probability alpha.
+    """Compute upper limits on the type I and type II errors of an event.
 
     Args:
-        counts: counts of the event, with the numerator's side first.
+        counts: counts of the event; `k` and `n` belong to the input in the numerator.
         alpha: error probability of each limit, strictly between 0 and 1.
     """
     type_one = bounds.limits(counts.k_prime, counts.n_prime, alpha)[1]
@@ -718,12 +738,14 @@ def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
 
 
 def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
-    """Return the largest parameter of a fixed grid up to which every tangent is refuted.
+    """Return the largest mu or rho of a fixed grid that is refuted with all smaller grid points.
+
+    A parameter is tested by the tangent with the given epsilon to its trade-off curve.
 
     Args:
-        claim: the claim; its parameter fixes the grid.
-        epsilon: epsilon of the tangent. All tangents have its slope.
-        refuted: function that returns True if (epsilon, delta) is refuted at the given delta.
+        claim: a claim `GDP` or `ZCDP`. Its parameter determines the grid.
+        epsilon: epsilon of all tangents.
+        refuted: function `(delta)` that returns True if (epsilon, delta) is refuted.
     """
     largest = 0.0
     for value in itertools.islice(
@@ -738,5 +760,8 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 
 @lru_cache(maxsize=256)
 def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
-    """Return the largest parameter for which at least one point lies below the curve."""
+    """Return the largest mu or rho whose trade-off curve is above at least one of the points.
+
+    A point is a type I error and a type II error.
+    """
     return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in points))

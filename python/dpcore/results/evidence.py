@@ -1,10 +1,11 @@
 """Fields of an audit. Each field declares how it is read from a file, checked and merged.
 
-A field without metadata is read without a check. Two audits can be merged only if such a field is
-equal in both. So a field without a rule can raise an error, but no value is lost.
+A field without such a declaration is read without a check. Two audits can be merged only if they
+have equal values in such a field.
 
-The provenance is not compared, and no figure depends on it. It does not name the host, the user or
-a folder. Only the command line, which the user typed, may contain a path.
+The provenance states how an audit was made. It is not compared, and no reported number depends on
+it. It does not contain the names of the host, the user or a folder. Only the command line, which
+the user typed, may contain a path.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ..report.plain import Reading, as_it_stands
 
 Randomness = Literal["seed", "rounding", "own", "not known"]
 RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
-"""Sources of a mechanism's randomness, see `Audit.randomness`."""
+"""Possible values of `Audit.randomness`, which state if the seed repeats the outputs."""
 
 _RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
 """Values of `Audit.randomness` from worst to best. A merge of two audits takes the worse value."""
@@ -42,10 +43,10 @@ larger: Final[Merging] = max
 either: Final[Merging] = operator.or_
 
 LEFT_OUT: Final = "left out (source=False)"
-"""Origin if the source text was not wanted. No hash is kept, because short texts can be guessed."""
+"""Value of `Provenance.origin` if the user asked for no source text. No hash is stored then."""
 
 MOST_DIGESTS: Final = 1024
-"""Largest number of block digests that an audit holds."""
+"""Largest number of digests (hashes) of blocks that an audit stores."""
 
 MOST_NAMES: Final = 64
 """Largest number of column names in the record of a table, which may have 100,000 columns."""
@@ -57,12 +58,15 @@ _TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architectur
 
 
 def numerator_first(counts: Counts, direction: str | None) -> Counts:
-    """Return the counts with the numerator's side first. The direction is "x" or "x_prime"."""
+    """Return the counts, exchanged if necessary, so that `k` belongs to the numerator's input.
+
+    `direction` names this input: "x" or "x_prime".
+    """
     return counts if direction == "x" else counts.swapped()
 
 
 def per_distance(loss: float, delta: float, distance: float) -> float:
-    """Compute a loss per unit of distance at delta 0; at delta > 0 return it undivided."""
+    """Return the loss divided by the distance if delta is 0, and the loss itself otherwise."""
     return loss / distance if delta == 0.0 else loss
 
 
@@ -74,7 +78,9 @@ def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
 
 
 def empirical_loss(counts: Counts) -> float:
-    """Compute the larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))) from the frequencies.
+    """Compute the empirical loss: the largest absolute log ratio of frequencies on x and on x'.
+
+    The maximum is over the event and its complement.
 
     Source:
         Habernal (2022), equation 12.
@@ -87,7 +93,7 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
     """Format the outcome of an audit in words.
 
     Args:
-        refuted: True or False, or None without a verdict.
+        refuted: True if the claim was refuted, False if it was not, None without a verdict.
         doubts: facts that contradict the independence of the rows. If there are any, no bound
             holds.
         undecided: reason why the claim was not tested, or "".
@@ -101,19 +107,19 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
 
 
 def less_repeated(early: str, late: str) -> str:
-    """Return the worse of two sources of randomness, which repeats less; see `RANDOMNESS`."""
+    """Return the value of `Audit.randomness` for two merged audits, from their two values."""
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
 
 def explain_reach(size: str, ceiling: float, claim: Any, parameter: float | None) -> str:
-    """Explain that even a perfect event does not refute the claim.
+    """Return a sentence: an audit of this size cannot refute the claim, whatever the event.
 
     Args:
         size: number of trials, in words.
-        ceiling: largest epsilon that these trials certify.
+        ceiling: largest epsilon that these trials can certify.
         claim: the tested claim.
-        parameter: largest parameter that these trials refute, for a claim that is a curve; else
-            None.
+        parameter: largest mu or rho that these trials can refute, if the claim has such a
+            parameter. Otherwise None.
     """
     most = f"{ceiling:.3g}" if parameter is None else f"{claim.parameter} {parameter:.3g}"
     if isinstance(claim, Claim) and parameter is None:
@@ -126,11 +132,11 @@ class Spent(Record, word="Spent"):
     """Time and outputs of one step of an audit.
 
     Args:
-        step: "probe" (a few calls show the shape and the source of randomness), "search" (search
-            for the pair), "fit" (choice of event and direction on pilot draws), "count" or "report"
-            (checks of the counted rows, and the record).
-        seconds: time of the step.
-        outputs: number of outputs made, on the two sides together.
+        step: name of the step. "probe": a few calls, which show the shape of outputs and the source
+            of randomness. "search": search for the pair of inputs. "fit": choice of the event from
+            pilot draws. "count": count of the event. "report": checks of the counted rows.
+        seconds: time of the step in seconds.
+        outputs: number of outputs that the step drew on x and on x' together.
     """
 
     step: str
@@ -145,7 +151,7 @@ class Spent(Record, word="Spent"):
 
 
 def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
-    """Sum the time and outputs of two audits, step by step."""
+    """Add the times and the numbers of outputs of two audits for each step."""
     spent_by_step: dict[str, Spent] = {}
     for spent in (*early, *late):
         so_far = spent_by_step.get(spent.step, Spent(spent.step, 0.0, 0))
@@ -156,18 +162,19 @@ def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Finding(Record, word="Finding"):
-    """Finding in addition to the event of an audit, with its own counts and bound.
+    """A second event of an audit, about the last bits of floats, with its own counts and bound.
 
-    A finding concerns the code as it runs (its rounding, for example), not the distribution that
-    the code is meant to have. It does not change the audit's own bound, verdict or exit status.
-    Every textbook sampler of continuous noise has such a finding: the last bits of its floats
-    distinguish the inputs. The finding is relevant if raw outputs are released. It disappears if
-    the outputs are rounded to a coarse grid, or if the noise is discrete.
+    Every textbook sampler of continuous noise has such a finding: rounding leaves traces of the
+    input in the last bits of the outputs. The finding is a property of the code that runs, not of
+    the distribution that the code is meant to have. It matters if raw outputs are released. It
+    disappears if the outputs are rounded to a coarse grid, or if the noise is discrete. By default,
+    a finding does not change the bound, the verdict or the exit status of an audit.
 
     Args:
-        event: the counted event.
-        direction: "x" or "x_prime": the side in the numerator.
-        counts: counts on the trials on which it was counted; `counts.k` belongs to x.
+        event: the second event.
+        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
+        counts: counts of the second event; `counts.k` belongs to x. `counts.n` may be less than the
+            number of trials of the audit.
         delta: delta of the claim.
         confidence: confidence of the bound of this finding.
 
@@ -190,25 +197,27 @@ class Finding(Record, word="Finding"):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
+        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
         return numerator_first(self.counts, self.direction)
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on the loss of the code as it runs (Clopper-Pearson)."""
+        """Certified lower bound on epsilon from the second event (Clopper-Pearson)."""
         return clopper_pearson(self.bound_counts, self.delta, self.confidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scored(Record, word="Scored"):
-    """Numbers of outputs with scores at or above thresholds that the pilot fixed.
+    """Numbers of outputs whose score is at or above each of several thresholds.
+
+    A score is a function from outputs to real numbers. The thresholds were fixed before counting.
 
     Args:
-        thresholds: increasing thresholds in the units of the event's score, shape `(m,)`.
-        k: outputs on x at or above each threshold, shape `(m,)`.
-        n: outputs on x that were scored.
-        k_prime: outputs on x' at or above each threshold, shape `(m,)`.
-        n_prime: outputs on x' that were scored.
+        thresholds: increasing thresholds in the units of the score, shape `(m,)`.
+        k: number of outputs on x with a score at or above each threshold, shape `(m,)`.
+        n: number of outputs on x.
+        k_prime: number of outputs on x' with a score at or above each threshold, shape `(m,)`.
+        n_prime: number of outputs on x'.
     """
 
     thresholds: npt.NDArray[np.float64]
@@ -228,7 +237,7 @@ class Scored(Record, word="Scored"):
             object.__setattr__(self, name, counts)
 
     def __add__(self, other: object) -> Scored:
-        """Return the curve of both sets of draws together."""
+        """Return the sums of the numbers of two disjoint sets of outputs."""
         if not isinstance(other, Scored):
             return NotImplemented
         if not np.array_equal(self.thresholds, other.thresholds):
@@ -239,14 +248,18 @@ class Scored(Record, word="Scored"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice(Record, word="Slice"):
-    """One slice of an audit with early stop: the event that earlier slices chose, and its counts.
+    """One slice of an audit with early stop: some of its trials, with an event and its counts.
+
+    Such an audit tests the claim after each slice, and stops as soon as it refutes the claim. The
+    event of a slice was chosen from earlier draws.
 
     Args:
         pair: the two inputs.
         event: the counted event.
-        direction: "x" or "x_prime": the side in the numerator.
-        counts: counts of this slice only, with equal numbers of trials on both sides.
-        guess: probabilities (numerator's side, other side) that were expected before the slice.
+        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
+        counts: counts of this slice only. The numbers of trials on x and on x' are equal.
+        guess: probabilities of the event that were expected before the slice, first on the input in
+            the numerator, then on the other input.
     """
 
     pair: Pair = field(metadata={"named": True})
@@ -269,18 +282,19 @@ class Slice(Record, word="Slice"):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
+        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
         return numerator_first(self.counts, self.direction)
 
 
 def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
-    """Return the largest delta at which counts refute epsilon 0, a certified lower bound on delta.
+    """Return a certified lower bound on delta at epsilon 0.
 
-    If the counts refute (0, delta), they refute (0, delta') for each smaller delta'. The result
-    therefore exceeds the true delta only if the bound fails at the true delta.
+    The result is the largest delta at which the certified lower bound on epsilon is above 0. Counts
+    that refute (0, delta) also refute (0, delta') for each smaller delta'. The result therefore
+    exceeds the true delta only if the bound fails at the true delta.
 
     Args:
-        compute_bound: function delta -> certified lower bound on epsilon.
+        compute_bound: function `(delta)` that returns a certified lower bound on epsilon.
     """
     low, high = 0.0, 1.0
     for _ in range(_DELTA_STEPS):
@@ -290,14 +304,14 @@ def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
 
 
 def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
-    """Merge the findings of two audits. If the events differ, keep that of the earlier trials."""
+    """Merge the findings of two audits; if their events differ, return `early`."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
 def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
-    """Merge the curves of two audits. If the thresholds differ, keep the earlier trials' curve."""
+    """Add the counts at thresholds of two audits; if the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
     # Pilots of different sizes have different thresholds even if the event is the same.
@@ -306,32 +320,39 @@ def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
 
 
 def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the smallest digests of two audits. Equal blocks are kept or dropped together."""
+    """Return the 1,024 smallest of all digests of two audits.
+
+    Equal blocks have equal digests. A common digest shows that two audits counted equal outputs.
+    """
     return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
 
 def require_equal(early: Any, late: Any) -> Any:
-    """Return the value that both audits have in common. `merge` rejects audits that differ."""
+    """Return the common value of a field that must be equal in two merged audits."""
     return early
 
 
 def merge_together(early: Any, late: Any) -> Any:
-    """Mark a field that follows from several fields of both audits; `merge` computes it."""
+    """Mark a field whose merged value is computed from several fields of both audits.
+
+    This function is only a mark and is never called.
+    """
     raise NotImplementedError
 
 
 def either_one(early: Any, late: Any) -> Any:
-    """Return the value that is not None; if both audits have a value, the earlier one."""
+    """Return `early`, or `late` if `early` is None."""
     return late if early is None else early
 
 
 def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> dict[str, Any]:
-    """Make the metadata of a field.
+    """Make the metadata of a dataclass field of an audit.
 
     Args:
-        read: function that checks the value in a file and returns the field's value.
-        merge: function that merges the values of two audits: `require_equal`, `total`, `larger`,
-            `either`, `merge_together`, or a function of the earlier and the later value.
+        read: function `(name, value)` that checks a value from a file and returns the value of the
+            field.
+        merge: function `(early, late)` that merges the values of two audits, such as
+            `require_equal`, `total`, `larger`, `either` or `merge_together`.
 
     Returns:
         The `metadata` argument of `dataclasses.field`.
@@ -340,13 +361,13 @@ def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> 
 
 
 def merging_of(field: Field[Any]) -> Merging:
-    """Return the function that merges two values of a field."""
+    """Return the function that merges the values of a field of two audits."""
     merging: Merging = field.metadata.get("merge", require_equal)
     return merging
 
 
 def read_checked(check: Callable[[Any], Any]) -> Reading:
-    """Return a reader that accepts the values that `check` accepts."""
+    """Return a reading function that accepts the values for which `check` raises no error."""
 
     def read(name: str, value: Any) -> Any:
         check(value)
@@ -356,24 +377,24 @@ def read_checked(check: Callable[[Any], Any]) -> Reading:
 
 
 def read_instance(kind: type) -> Reading:
-    """Return a reader that accepts objects of one class."""
+    """Return a reading function that accepts objects of one class."""
     return lambda name, value: errors.instance(name, value, kind)
 
 
 def read_optional(read: Reading) -> Reading:
-    """Return a reader that accepts None or any value that `read` accepts."""
+    """Return a reading function that accepts None and all values that `read` accepts."""
     return lambda name, value: None if value is None else read(name, value)
 
 
 def one_of(*options: str) -> Reading:
-    """Return a reader that accepts only these words."""
+    """Return a reading function that accepts only the given strings."""
     return lambda name, value: errors.choice(name, value, options)
 
 
 def lists_of(kind: type, many: int | None = None) -> Reading:
-    """Return a reader that turns a list of objects of one class into a tuple.
+    """Return a reading function that converts a list of objects of one class to a tuple.
 
-    `many` is the required length. Defaults to any length.
+    `many` is the required length of the list. By default, every length is accepted.
     """
 
     def read(name: str, value: Any) -> Any:
@@ -387,38 +408,41 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
 
 
 def read_whole_number(low: int) -> Reading:
-    """Return a reader that accepts integers of at least `low`."""
+    """Return a reading function that accepts integers of at least `low`."""
     return lambda name, value: errors.integer(name, value, low)
 
 
 def read_epsilon(name: str, value: Any) -> Any:
-    """Read an epsilon: a finite number, at least 0."""
+    """Return the value if it is an epsilon (a finite number, at least 0), or raise an error."""
     errors.real(name, value, low=0.0)
     return value
 
 
 def read_claim(name: str, value: Any) -> Any:
-    """Read an epsilon, or a claim that is a curve."""
+    """Return the value if it is an epsilon or a claimed curve, or raise an error."""
     return value if isinstance(value, Claim) else read_epsilon(name, value)
 
 
 def read_float(name: str, value: Any) -> float:
-    """Read a float."""
+    """Convert the value of a field to a float."""
     return float(value)
 
 
 def read_seed(name: str, value: Any) -> int:
-    """Read a seed. Files hold it as a string because some JSON readers lack 64-bit integers."""
+    """Convert a seed from a string to an int.
+
+    Files contain seeds as strings, because some JSON readers lack 64-bit integers.
+    """
     return errors.integer(name, int(value), 0, 2**63 - 1)
 
 
 def read_shape(name: str, value: Any) -> tuple[int, ...]:
-    """Read the lengths of an array's axes."""
+    """Convert the lengths of an array's axes to a tuple; raise an error for negative lengths."""
     return tuple(errors.integer(name, length, 0) for length in value)
 
 
 def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Read ranges of trials as written. They must be disjoint and in increasing order."""
+    """Convert ranges of trials to tuples; raise an error if ranges overlap or are not in order."""
     reach = 0
     for start, stop in value:
         errors.integer("stop", stop, errors.integer("start", start, reach) + 1)
@@ -432,19 +456,19 @@ class Provenance(Record, word="Provenance"):
 
     Attributes:
         date: start of the run in UTC, such as "2026-11-22T14:41:41Z".
-        origin: name of the object whose source text is in `source`, or the reason why there is no
-            text.
-        source: source text as `inspect.getsource` returns it, without the code that it calls. It is
-            read from the file when the audit begins. If the file was edited after its import, the
-            text is the edited one.
+        origin: name of the object (mostly the mechanism) whose source text is in `source`, or the
+            reason why `source` is empty.
+        source: source text of this object as `inspect.getsource` returns it. Functions that the
+            object calls are not included. The text is read from the file when the audit begins. If
+            the file was edited after its import, `source` contains the edited text.
         versions: (name, version) of Python, dpcore, numpy and the libraries that the mechanism
             comes from.
-        cpu: model of the CPU, empty if the system does not state it.
+        cpu: model of the CPU; empty if the system does not state it.
         cores: number of cores of the machine.
         system: name of the operating system.
         architecture: architecture of the machine, such as "x86_64".
-        command: command line of `dpcore audit`, or "pytest" and the id of the test; empty in
-            scripts and notebooks.
+        command: command line of `dpcore audit`, or "pytest" and the id of the test. Empty if the
+            audit was made in a script or a notebook.
     """
 
     date: str
@@ -470,7 +494,7 @@ class Provenance(Record, word="Provenance"):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the source text in UTF-8, in hexadecimal; empty without a text."""
+        """SHA-256 of `source` in UTF-8, in hexadecimal; empty if `source` is empty."""
         text = self.source.encode("utf-8", "backslashreplace")
         return hashlib.sha256(text).hexdigest() if text else ""
 
@@ -484,19 +508,21 @@ class TableRead(Record, word="TableRead"):
     """File or data frame that outputs were read from, and a summary of its contents.
 
     Args:
-        name: name of the file without its folder, or of the argument that held the frame.
-        kind: name of the format, such as "csv" (for tab-separated tables too), or "frame".
+        name: name of the file without its folder. For a frame, name of the argument.
+        kind: name of the file's format, such as "csv" (also for tab-separated tables), or "frame".
         rows: number of rows.
-        columns: columns that were read, by name or by number from 0. At most 64 are listed; empty
-            for an array that was read whole.
-        there: names of all columns, at most 64; empty without names.
+        columns: names or numbers (from 0) of the columns that were read, at most 64. Empty for an
+            array that was read whole.
+        there: names of all columns, at most 64. Empty if the columns have no names.
         width: number of all columns.
-        header: True if the first row of a text held the names, or None if the format has no header.
+        header: True if the first row of a text file contains names, False if it does not, None if
+            the format has no header.
         sep: separator between the cells of a CSV file.
         encoding: encoding of a text file.
         sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
-        by_position: True if its columns were matched by position with the columns of the other
-            side, because only one of the two sides has names.
+        by_position: True if the columns of the outputs on x and on x' were matched by position,
+            because only one of the two tables has names of columns.
+        kinds: type of the cells of each column in `columns`. Empty if the types are not known.
 
     Example:
         >>> print(TableRead("a.csv", "csv", 2, ("y",), ("x", "y"), 2, True, ",", "utf-8"))
@@ -549,7 +575,7 @@ class TableRead(Record, word="TableRead"):
         return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
 
     def _list_kinds(self) -> str:
-        """Describe the kinds of the cells, once for all columns of the same kind."""
+        """Describe the types of the cells; columns of the same type are listed together."""
         names: dict[str, list[str]] = {}
         for name, kind in zip(self.columns, self.kinds, strict=False):
             names.setdefault(kind, []).append(repr(name) if self.there else name)
@@ -568,74 +594,79 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 class Evidence(Result):
     """A finished audit. All reported numbers are computed from the four integers in `counts`.
 
-    Three fields have different meanings. `claim` is the stated epsilon, `epsilon_lower` is
-    certified at `confidence`, and `epsilon_hat` is a point estimate, not a bound.
+    Three values of epsilon differ in meaning. `claim` is the epsilon that was stated in advance.
+    `epsilon_lower` is a lower bound that is certified at `confidence`. `epsilon_hat` is a point
+    estimate, not a bound.
 
     Attributes:
-        mechanism: the audited mechanism. Only its name if the audit was read from JSON and the
-            mechanism is not native, that is, not drawn by the compiled core of dpcore.
+        mechanism: the audited mechanism. If the audit was read from JSON, only mechanisms of
+            dpcore's compiled core are restored. For any other mechanism, this is the name.
         pair: the two inputs.
         attack: name of the attack that chose the event.
         event: the counted event, `outputs -> bool`.
-        direction: "x" or "x_prime": the side in the numerator of the bound.
-        counts: number of times that the event happened on each side; `counts.k` belongs to
-            `pair.x`.
+        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
+        counts: number of outputs in the event, and number of all counted outputs, on x and on x'.
+            `counts.k` belongs to `pair.x`.
         claim: the tested epsilon, or a curve (see `dpcore.claims`), or None.
         delta: delta of the claim; for a curve, delta of its tangent.
         confidence: probability that the bound holds.
         seed: seed that repeats the audit, together with `block`.
-        block: number of trials in a block.
-        route: how outputs were made: "integer" or "sampled" (by Rust), "callable" (by the function)
-            or "timed" (by timed calls).
-        ranges: counted trials, as `(start, stop)` pairs.
-        end: planned end of the run. After early stop or Ctrl-C the ranges end earlier. The planned
-            end is needed to repeat the last block of a callable.
+        block: number of trials that are drawn in one block.
+        route: how outputs were made: "integer" or "sampled" (by dpcore's compiled core), "callable"
+            (by calls of the user's function) or "timed" (outputs with the running times of calls).
+        ranges: counted trials, as `(start, stop)` pairs. Trial i is one output on x and one on x'.
+        end: planned end of the last range. After early stop or Ctrl-C, the last range ends earlier.
+            The planned end is needed to repeat the last block of a Python callable.
         nan: number of output entries on x that were NaN.
         nan_prime: number of output entries on x' that were NaN.
-        pilot: pilot draws per side, which were not counted.
-        partial: True if Ctrl-C ended the audit early or parts of its run were left out.
+        pilot: number of pilot draws on each input. The event was chosen from the pilot draws, which
+            were not counted.
+        partial: True if Ctrl-C ended the audit early, or if parts of its run were left out.
         bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
-        stop: stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every slice),
-            "interrupted" or "looked" (merged after looking). All rules except "fixed" need an
-            anytime bound.
-        pooled: counts by group of coordinates, if the event pools them; otherwise empty.
-        floating_point: finding about the rounding of the outputs, or None.
+        stop: stopping rule. "fixed": n was fixed in advance. "refuted": the audit tested the claim
+            after each slice of the trials, and stopped when it refuted. "interrupted": Ctrl-C ended
+            the count. "looked": audits were merged after somebody had seen a verdict. All rules
+            except "fixed" need a bound that holds at every stopping time.
+        pooled: counts for each group of coordinates, if the event counts the coordinates of an
+            output separately; otherwise empty.
+        floating_point: a second event about the last bits of the outputs, or None.
         floats: True if `floating_point` counts towards the verdict.
-        curve: counts at further thresholds of the score whose threshold is the event, or None.
+        curve: counts at further thresholds, if the event is a threshold on a score; otherwise None.
         slices: slices of an audit with early stop; otherwise empty.
         checks: facts that contradict the independence of the draws. If `checks` is not empty, no
             bound holds.
-        notes: notes for the reader in addition to the figures; no note changes a verdict.
-        neighbour: relation of neighbours that the pair was checked against, or empty.
-        randomness: source of randomness: "seed" (the seed repeats the outputs), "rounding" (it
-            repeats them, but not bit for bit), "own" (it does not repeat them) or "not known".
-        runs_on: device and version of torch for a torch mechanism, otherwise empty. They are needed
-            to repeat the outputs.
+        notes: notes for the reader. They do not change the verdict.
+        neighbour: neighbour relation that dpcore checked for the pair, as text. Empty if no
+            relation was given.
+        randomness: "seed" if the seed repeats the outputs, "rounding" if it repeats them up to
+            rounding, "own" if it does not repeat them (the mechanism draws its own randomness), or
+            "not known".
+        runs_on: device and version of torch, which are needed to repeat the outputs of a torch
+            mechanism; empty for other mechanisms.
         shape: shape of one output.
-        clean: vectors that the noise is added to on x and x', if the mechanism states them. The
-            attacks knew these vectors.
+        clean: vectors on x and on x' to which the mechanism adds noise, if the mechanism states
+            them. The attack knew these vectors.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
-            declares and not certified. None if the mechanism declares no noise.
-        read: the share of the pilot's outputs that the attack read before it chose the event, or
-            None if the attack does not state it (ignored by ==).
-        inside: up to five distinct outputs inside the event, from 4,096 pilot outputs per side (not
-            compared). Empty with `source=False`, and for real numbers that do not repeat.
-        tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot, or None for
-            other claims.
-        searched: record of the search for the pair, or None (not compared, because the pair is in
-            `pair`).
-        budget: time in seconds by which the number of trials was chosen, or None; always None for
-            merged audits (not compared, because the trials repeat the audit).
-        digests: the 1,024 smallest digests of counted blocks of a callable. They show if another
-            audit counted the same outputs.
-        threads: number of threads used (not compared).
-        seconds: time taken to count, summed over all processes of a run (not compared).
-        spent: time and outputs of every step in the last process (not compared); empty for merged
-            parts of a run.
-        provenance: record of how each merged run was made (not compared).
-        constant: sentence if all pilot outputs on both sides had the same value; otherwise empty.
-        rounding_won: True if `event` is the floating-point finding, because it gives a larger bound
-            than the event of the attack. The event of the attack is then in `floating_point`.
+            declares. It is not certified. None if the mechanism declares no noise.
+        read: number of parts of the outputs (such as entries) that the attack read before it chose
+            the event. None if the attack does not state this number. Not compared by ==.
+        inside: up to five distinct outputs inside the event, from 4,096 pilot outputs on each
+            input. Empty with `source=False`, and for real numbers that do not repeat. Not compared.
+        tangent: epsilon of a tangent to the claimed curve, chosen from the pilot draws. None if the
+            claim is not a curve.
+        searched: record of the search for the pair, or None without a search. Not compared.
+        budget: time in seconds from which the number of trials was computed, or None. Always None
+            for merged audits. Not compared.
+        digests: the 1,024 smallest hashes of counted blocks of a Python callable. They show if
+            another audit counted the same outputs.
+        threads: number of threads used. Not compared.
+        seconds: time of counting in seconds, summed over all processes of a run. Not compared.
+        spent: time and number of outputs of each step in the last process. Empty for merged parts
+            of a run. Not compared.
+        provenance: record of how each merged run was made. Not compared.
+        constant: sentence if all pilot outputs on x and on x' had one value; otherwise empty.
+        rounding_won: True if `event` is the event about last bits, because its bound is larger. The
+            event of the attack is then in `floating_point`.
     """
 
     mechanism: Any = field(metadata=field_rule())
@@ -735,5 +766,5 @@ class Evidence(Result):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
+        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
         return numerator_first(self.counts, self.direction)

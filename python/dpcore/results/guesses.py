@@ -20,7 +20,7 @@ ROWS: Final = {
     "one_run": "all rows are scores of canaries from a single run, each of them included or left "
     "out by its own fair coin",
 }
-"""Kinds of rows and their meanings."""
+"""Values of the argument `rows` and their meanings."""
 
 Rows = Literal["independent", "one_run"]
 
@@ -28,10 +28,10 @@ OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "independent": {name: of for name, of in BOUNDS.items() if find_declaration(of).recorded},
     "one_run": ONE_RUN,
 }
-"""Bounds that hold for each kind of rows, also with unequal numbers of rows on the two sides."""
+"""Bounds by name for each kind of rows. They also hold for unequal numbers of rows on x and x'."""
 
 _PARAMETER_RELATIVE_WIDTH: Final = 5e-3
-"""Relative width at which the search for rho ends. Each step computes a whole curve."""
+"""Relative width of the interval at which the search for rho ends."""
 _MAX_GUESSES: Final = 2**16
 
 
@@ -74,7 +74,7 @@ class Guesses(Shown):
 
     @property
     def guesses(self) -> int:
-        """Number of guesses. Canaries without a guess are abstentions."""
+        """Number of guesses. A canary without a guess is an abstention and does not count."""
         return self.guessed_in + self.guessed_out
 
     @property
@@ -83,18 +83,21 @@ class Guesses(Shown):
         return self.correct_in + self.correct_out
 
     def bound(self, name: str, delta: float, confidence: float) -> float:
-        """Compute the lower limit on epsilon with the bound of the given name."""
+        """Compute a certified lower bound on epsilon from the guesses.
+
+        `name` is the name of a bound for one run, such as "one_run".
+        """
         bound = OUTPUTS_BOUNDS["one_run"][choice("name", name, [*OUTPUTS_BOUNDS["one_run"]])]
         return bound(self.guesses, self.correct, self.canaries, delta, confidence)
 
     def refutes(self, claim: Claim, confidence: float) -> bool:
-        """Return True if the guesses refute a claim that is a curve."""
+        """Return True if the guesses refute a claim that is a trade-off curve."""
         return one_run_refutes(
             claim.least_type_one, self.guesses, self.correct, self.canaries, confidence
         )
 
     def parameter(self, claim: Claim, confidence: float) -> float:
-        """Return the largest mu or rho of a claim of this kind that the guesses refute."""
+        """Return the largest mu (for a `GDP` claim) or rho (for `ZCDP`) that the guesses refute."""
         return _certified_parameter(claim, self.guesses, self.correct, self.canaries, confidence)
 
 
@@ -116,15 +119,16 @@ def _certified_parameter(
 
 @lru_cache(maxsize=256)
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Compute the fewest guesses that can refute a curve if all of them are right.
+    """Compute the smallest number of guesses that refutes a claimed curve if all guesses are right.
 
     Args:
         claim: the curve.
-        canaries: canaries of the run. If the guesses need more canaries, more are assumed.
+        canaries: number of canaries of the run. For a larger number of guesses, the function
+            assumes as many canaries as guesses.
         confidence: probability that the bound holds.
 
     Returns:
-        The number of guesses, or None if 65,536 are not enough.
+        The number of guesses, or None if 65,536 guesses are not enough.
     """
 
     def refutes(guesses: int) -> bool:

@@ -1,4 +1,4 @@
-"""Number of draws that an audit needs to refute its claim, computed from its frequencies."""
+"""Number of draws that an audit needs to refute its claim, if its frequencies stay the same."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _EXAMPLE_SCALE_FACTOR: Final = 0.9
 _SMALL_CLAIM_SHARE: Final = 0.5
 """Share of the claim below which a report suggests that users write their own score."""
 _WRONG_DIRECTION_FACTOR: Final = 10
-"""A direction is called wrong if the other one refutes with at most this factor times the
-trials."""
+"""Largest factor by which the number of trials may grow in `is_direction_wrong`."""
 _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
-"""Numbers of zeros after two leading digits, in the numbers of draws that are tried."""
+"""Largest numbers of zeros after two leading digits, in the numbers of draws that are tried."""
 
 
 def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
@@ -35,7 +34,10 @@ def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
 
 
 def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the least sufficient number, rounded up to two digits, or None above 10^15."""
+    """Return the smallest number for which `is_enough` is True, rounded up to two digits.
+
+    The result is None if no number below 10^15 is enough.
+    """
     for digits in range(14):
         if is_enough(99 * 10**digits):
             unit = 10**digits
@@ -45,7 +47,17 @@ def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
 
 
 def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Compute the trials per side that refute the claim; the numerator's side is first."""
+    """Compute the number of trials on each input with which the given frequencies refute the claim.
+
+    Args:
+        frequencies: counts; `k` and `n` belong to the input in the numerator of the ratio.
+        claim: the claimed epsilon times the distance of the pair.
+        delta: delta of the claim.
+        confidence: confidence of the bound.
+
+    Returns:
+        The number, rounded up to two digits, or None if too many trials are needed.
+    """
     if not exceeds_claim(frequencies, claim, delta):
         return None
 
@@ -65,13 +77,13 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
 
 
 def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
-    """Return True if the frequencies exceed the claim, so that enough draws refute it.
+    """Return True if the claim would be refuted if the frequencies were the true probabilities.
 
-    This is always so if the event never happened on the other side, because the bound then grows
-    with the logarithm of the number of draws.
+    The result is always True if the event happened only on the input in the numerator, more often
+    than delta allows. The bound then grows with the logarithm of the number of draws.
 
     Args:
-        frequencies: counts with the numerator's side first.
+        frequencies: counts; `k` and `n` belong to the input in the numerator of the ratio.
         claim: the claimed epsilon times the distance of the pair.
         delta: delta of the claim.
     """
@@ -83,23 +95,24 @@ def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
 
 
 def trials_needed(audit: Audit) -> int | None:
-    """Return the trials per side with which the frequencies of an audit refute its claim.
+    """Return the number of trials on each input with which an audit's frequencies refute its claim.
 
     Args:
         audit: an audit with a claim.
 
     Returns:
-        The number of trials, rounded up to two digits, or None if 10**16 are not enough (10**18 if
-        the event never happened on the other side).
+        The number of trials, rounded up to two digits, or None if 10**16 trials are not enough. If
+        the event happened only on the input in the numerator, the limit is 10**18 trials.
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
 
 
 def single_bound_level(audit: Audit | OutputsAudit) -> float:
-    """Return the confidence of a single bound.
+    """Return the confidence at which each single bound of an audit is computed.
 
-    If the floating-point bound counts, each of the two bounds gets half of alpha.
+    If a second event, about the last bits of the outputs, counts towards the verdict, each of the
+    two bounds gets half of the error probability 1 - confidence.
     """
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
@@ -119,12 +132,16 @@ def whole_claim(audit: Audit | OutputsAudit) -> float:
 
 
 def certifies_little(audit: Audit | OutputsAudit) -> bool:
-    """Return True if less than half of the claim was certified."""
+    """Return True if the certified epsilon is less than half of the claimed epsilon."""
     return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
 def count_per_side(audit: Audit | OutputsAudit) -> Counts:
-    """Return the counts per side. For timed calls, half of the calls are on each side."""
+    """Return the counts of an audit, with `n` and `n_prime` as the numbers of outputs on x and x'.
+
+    An audit of running times stores the number of calls on both inputs together as `n`. This
+    function divides that number by two.
+    """
     counts = audit.counts
     assert counts is not None
     if not is_recorded(audit) and audit.route == "timed":
@@ -133,9 +150,11 @@ def count_per_side(audit: Audit | OutputsAudit) -> Counts:
 
 
 def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
-    """Return the loss of noise 10 % too small, the mass of an event, and the draws to refute it.
+    """Compute the number of draws that an audit needs to detect noise that is 10 % too small.
 
-    Return None if the claim is 0. The number of draws is None if too many are needed.
+    Returns:
+        The loss of such noise, the probability of the event on the input in the numerator, and the
+        number of draws on each input (None if too many are needed). None if the claim is 0.
     """
     claim, delta = whole_claim(audit), audit.delta
     if not claim:
@@ -147,7 +166,11 @@ def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] |
 
 
 def _event_frequency(frequencies: Counts, true: float) -> float:
-    """Return the frequency of the event, .5 if it shows no loss, limited to a useful maximum."""
+    """Return the probability of the event that `plan_draws` assumes: its frequency, if useful.
+
+    It is .5 if the event shows no loss. It is limited, because the complement of a more frequent
+    event shows a larger loss.
+    """
     if tells_nothing(frequencies) or frequencies.k == 0:
         return 0.5
     # If the mass is larger and the ratio is e^true, the complement shows a larger loss.
@@ -158,9 +181,10 @@ def _event_frequency(frequencies: Counts, true: float) -> float:
 def _mass_and_trials(
     claim: float, true: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
-    """Return the mass of the event that shows a loss, and the trials that it needs to refute.
+    """Return the probability of an event that shows the loss `true`, and the trials that it needs.
 
-    Trials are rounded up to two digits. They are None if too many are needed.
+    The number of trials refutes the claim with 95 % probability, and is rounded up to two digits.
+    It is None if too many trials are needed.
     """
     rates = mass, mass * math.exp(-true)
     if delta:
@@ -173,19 +197,22 @@ def _mass_and_trials(
 
 
 def is_event_too_weak(audit: Audit) -> bool:
-    """Return True if, by the closed form, this event cannot refute the claim."""
+    """Return True if the exact loss that this event shows is known and is at most the claim."""
     claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
 def is_direction_wrong(audit: Audit) -> bool:
-    """Return True if the other direction would refute with at most ten times the trials."""
+    """Return True if exchanging numerator and denominator helps to refute the claim.
+
+    That is, with the other input in the numerator, at most ten times as many trials refute it.
+    """
     other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
     trials = trials_needed(other)
     return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
 
 
 def keeps_claim(audit: Audit) -> bool:
-    """Return True if the declared noise satisfies the claim on this pair."""
+    """Return True if the noise that the mechanism declares satisfies the claim on this pair."""
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole

@@ -1,6 +1,7 @@
-"""Result of an audit of recorded outputs: the counts, and the figures that follow from them.
+"""Result of an audit of recorded outputs: its counts, and the numbers computed from them.
 
-The counts are counts of an event on both sides, or counts of guesses about canaries of one run.
+For independent rows, an event is counted on x and on x'. For one run, guesses about canaries are
+counted. (A canary is a training example that was included in the run by a coin flip.)
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNKNOWN: Final = Pair("x", "x_prime")
-"""Placeholder pair if no inputs were given. An attack that needs inputs cannot use it."""
+"""Pair of an audit if the user gave no inputs. An attack that needs inputs cannot use it."""
 
 _REVERSED_P_VALUE: Final = 0.01
-"""Probability below which a small number of right guesses is not due to chance."""
+"""p-value of a small number of right guesses below which scores seem to be reversed."""
 
 _REVERSED_SCORES_NOTE: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
@@ -62,7 +63,7 @@ _REVERSED_SCORES_NOTE: Final = (
 
 
 def _read_share(name: str, value: Any) -> Any:
-    """Read a probability."""
+    """Return the value if it is a probability, or raise an error."""
     real(name, value, low=0.0, high=1.0)
     return value
 
@@ -72,41 +73,48 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     """Audit of outputs that were recorded before. All numbers are computed from `evidence`.
 
     Attributes:
-        names: names of the sources of the outputs on x and on x'.
-        rows: "independent" or "one_run".
-        evidence: `Counts` of an event for independent rows, `Guesses` for one run.
+        names: names of the files or arguments that contained the outputs on x and on x'.
+        rows: "independent" (each row is the output of a separate run) or "one_run" (all rows are
+            scores of canaries of one run).
+        evidence: `Counts` of an event for independent rows, or `Guesses` about canaries for one
+            run.
         attack: name of the attack that chose the event; for one run, the method that made the
             guesses.
         claim: the tested epsilon, or a curve (see `dpcore.claims`), or None.
         delta: delta of the claim; for a curve, delta of its tangent.
         confidence: probability that the bound holds.
         bound: name of the bound.
-        seed: seed that repeats the shuffle of independent rows, or the coins that decide ties.
+        seed: seed of the random order. It repeats the shuffle of independent rows, or the order of
+            equal scores of one run.
         event: the counted event, `outputs -> bool`, or None for one run.
-        direction: "x" or "x_prime": the side in the numerator, or None for one run.
-        pair: the two inputs. If they were not given, `UNKNOWN`, which holds only the names of the
-            sides.
-        pilot: numbers of rows on x and on x' used to choose the event; they were not counted.
+        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
+            None for one run.
+        pair: the two inputs, or `Pair("x", "x_prime")` if the user did not give them.
+        pilot: numbers of rows on x and on x' from which the event was chosen. These rows were not
+            counted.
         doubts: facts in the data that contradict the assumption about the rows. If `doubts` is not
             empty, no bound holds, and the verdict is "invalid: ...".
         paired: True if row i of `outputs` and row i of `outputs_prime` came from one seed.
-        arranged: True if the caller stated that the rows were reordered after the runs.
-        groups: numbers of groups of rows on x and on x', or None. One row of each group is counted.
+        arranged: True if the user stated that the rows were reordered after the runs.
+        groups: numbers of groups of rows on x and on x', or None without groups. In the counted
+            groups, one row of each group is counted.
         remarks: notes on the choice of the event. They do not make the audit invalid.
-        read: part of the pilot's outputs that was read before the event was chosen, or None if the
-            attack does not state it (not compared).
-        inside: up to five distinct outputs inside the event, from 4,096 pilot outputs per side (not
-            compared). Empty with `source=False`, and for real numbers that do not repeat.
-        auc: probability that an included canary scores higher than a canary that was left out. None
-            unless dpcore trained the one run. It is not a bound.
-        tangent: for a claim that is a curve, the epsilon of its tangent, chosen on the same rows as
-            the event. For one run, the epsilon that the claim implies at `delta`.
-        provenance: record of how the audit was made (not compared).
-        files: files and frames that outputs and labels were read from, with their contents and
-            SHA-256 (not compared). Empty for arrays and with `source=False`.
-        constant: sentence if all rows used to choose the event had the same value; otherwise empty.
-        floating_point: finding about the last bits of the recorded numbers, counted on the same
-            rows, or None. It is not part of the bound and the verdict.
+        read: number of parts of the outputs (such as entries) that the attack read before it chose
+            the event. None if the attack does not state this number. Not compared by ==.
+        inside: up to five distinct outputs inside the event, from at most 4,096 rows on each input.
+            Empty with `source=False`, and for real numbers that do not repeat. Not compared.
+        auc: probability that an included canary has a higher score than a canary that was left out.
+            It is an estimate, not a bound. None unless dpcore trained the model of the one run.
+        tangent: epsilon of a tangent to the claimed curve, or None if the claim is not a curve. For
+            independent rows, it is chosen from the same rows as the event. For one run, it is the
+            epsilon that the curve implies at `delta`.
+        provenance: record of how the audit was made. Not compared.
+        files: descriptions and SHA-256 of the files and frames from which outputs and labels were
+            read. Empty for arrays and with `source=False`. Not compared.
+        constant: sentence if all rows from which the event was chosen had one value; otherwise
+            empty.
+        floating_point: a second event about the last bits of the recorded numbers, counted on the
+            same rows, or None. The bound and the verdict do not depend on it.
     """
 
     names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
@@ -164,7 +172,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses(self) -> int | None:
-        """Number of canaries with a guess (in or out), or None for independent rows."""
+        """Number of guesses about canaries (included or left out), or None for independent rows."""
         return self.evidence.guesses if isinstance(self.evidence, Guesses) else None
 
     @property
@@ -184,10 +192,11 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def point(self) -> tuple[float, float, float] | None:
-        """Type I error, type II error, and the least type II error that the claim allows there.
+        """Upper limits on the errors of the counted event, and the error that the claim allows.
 
-        The two errors are upper limits for the counted event, jointly at `confidence`. The value is
-        None unless the claim is a curve that is tested as a whole (bound "clopper_pearson").
+        The value is a tuple: type I error, type II error, and the least type II error that the
+        claim allows at this type I error. The first two are upper limits, jointly at `confidence`.
+        The value is None unless the claim is a curve and the bound is "clopper_pearson".
         """
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
@@ -200,9 +209,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def parameter_lower(self) -> float | None:
-        """Certified lower bound on mu of a `claims.GDP` or on rho of a `claims.ZCDP`; else None.
+        """Certified lower bound on mu of a claim `GDP`, or on rho of a claim `ZCDP`; else None.
 
-        It is the largest parameter that is refuted, or at most 0 if no parameter is refuted.
+        It is the largest parameter that the audit refutes, or at most 0 if it refutes no parameter.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.doubts:
@@ -215,7 +224,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return parameter_on_grid(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
 
     def _bound_at(self, delta: float) -> float:
-        """Compute the bound at any delta, not divided by the distance."""
+        """Compute the lower bound on the loss of the pair, or of one run, at any delta."""
         if isinstance(self.evidence, Guesses):
             return self.evidence.bound(self.bound, delta, self.confidence)
         ordered = numerator_first(self.evidence, self.direction)
@@ -225,15 +234,17 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def delta_lower(self) -> float:
         """Certified lower bound on delta at epsilon 0, at `confidence`.
 
-        For independent rows it is a lower bound on the total variation distance of the outputs.
+        For independent rows, it is a lower bound on the total variation distance between the
+        distributions of outputs on x and on x'.
         """
         return find_delta_lower(self._bound_at)
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`.
+        """Certified lower bound on epsilon, at `confidence`. If `doubts` is not empty, it is void.
 
-        The bound is per unit of `pair.distance` when delta is 0. For delta > 0 it is never divided.
+        At delta 0, the bound on the loss of the pair is divided by `pair.distance`. At delta > 0,
+        it is not divided.
         """
         return per_distance(self._bound_at(self.delta), self.delta, self.pair.distance)
 
@@ -241,9 +252,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def epsilon_hat(self) -> float:
         """Point estimate of epsilon, not a bound.
 
-        For independent rows it is the empirical loss: the larger of abs(ln(k/k')) and
-        abs(ln((n-k)/(n'-k'))). For one run it is the log odds of a correct guess, at least 0. It is
-        inf if one of two compared counts is 0.
+        For independent rows, it is the empirical loss. With p = k/n and p' = k'/n', this is the
+        larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))), divided by `pair.distance` at delta 0.
+        For one run, the estimate is the log odds of a correct guess, at least 0. The estimate is
+        inf if exactly one of p and p' is 0, if exactly one is 1, or if all guesses are right.
         """
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
@@ -251,12 +263,13 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return per_distance(empirical_loss(self.evidence), self.delta, self.pair.distance)
 
     def _with_perfect_evidence(self, first: str = "x") -> OutputsAudit:
-        """Return the audit with all guesses right, or with a perfect event.
+        """Return this audit with the strongest possible evidence: all guesses right, for one run.
 
-        A perfect event happens in all counted rows of one side and in no row of the other side.
+        For independent rows, the event then happens in all counted rows on one input and in no row
+        on the other input.
 
         Args:
-            first: the side on which the event happens in every row.
+            first: the input on which the event happens in every row, "x" or "x_prime".
         """
         evidence = self.evidence
         if isinstance(evidence, Guesses):
@@ -269,22 +282,26 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return replace(self, evidence=perfect, direction=first, doubts=())
 
     def _list_perfect(self) -> tuple[OutputsAudit, ...]:
-        """List the audits with perfect evidence, for each side because their sizes may differ."""
+        """Return this audit with the strongest possible evidence, for x and x' as numerator.
+
+        The two audits differ if the numbers of rows on x and on x' differ.
+        """
         sides = ("x",) if isinstance(self.evidence, Guesses) else ("x", "x_prime")
         return tuple(map(self._with_perfect_evidence, sides))
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that the number of guesses, rows or groups can certify.
+        """Largest epsilon that this number of guesses, rows or groups can certify.
 
-        It is certified if all guesses are right, or if the event happens in all counted rows of one
-        side and in no row of the other side. It is per unit of distance like `epsilon_lower`.
+        For one run, all guesses are assumed to be right. For independent rows, the event is assumed
+        to happen in all counted rows on one input and in no row on the other input. Like
+        `epsilon_lower`, the result is divided by `pair.distance` at delta 0.
         """
         return max(perfect.epsilon_lower for perfect in self._list_perfect())
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu of a `claims.GDP`, or rho of a `claims.ZCDP`, that can be refuted."""
+        """Largest mu of a claim `GDP`, or rho of a claim `ZCDP`, that the audit can refute."""
         limits = [perfect.parameter_lower for perfect in self._list_perfect()]
         return max((limit for limit in limits if limit is not None), default=None)
 
@@ -292,8 +309,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def undecided(self) -> str:
         """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
 
-        There are two possible reasons: all rows used to choose the event had the same value, or the
-        claim is at or above the `ceiling`.
+        There are two possible reasons. Either all rows from which the event was chosen had the same
+        value, or the claim is at least as large as `ceiling`, the largest epsilon that the audit
+        can certify.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""
@@ -305,9 +323,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def rows_to_reach(self) -> int | None:
-        """Fewest counted rows per side, rounded to two digits, that can refute the claim.
+        """Smallest number of counted rows on each input that can refute the claim.
 
-        None for guesses, and if 10^15 rows are too few.
+        It is computed for an event that always happens on x and never on x', and rounded up to two
+        digits. None for one run, and if 10^15 rows are too few.
         """
         if isinstance(self.evidence, Guesses):
             return None
@@ -319,7 +338,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def size(self) -> str:
-        """Number of guesses, counted rows or counted groups, in words."""
+        """Number of guesses, counted rows or counted groups, as text such as "100 guesses"."""
         if isinstance(self.evidence, Guesses):
             return f"{self.evidence.guesses:,} guesses"
         unit = "rows" if self.groups is None else "groups"
@@ -327,10 +346,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses_needed(self) -> int | None:
-        """Fewest guesses that can refute the claim if all of them are right.
+        """Smallest number of guesses that refutes the claim if all guesses are right.
 
-        The run needs at least as many canaries. None for independent rows, without a claim, and if
-        no number of guesses is enough.
+        The run needs at least as many canaries as guesses. None for independent rows, without a
+        claim, and if no number of guesses is enough.
         """
         if not isinstance(self.evidence, Guesses) or self.claim is None:
             return None
@@ -342,15 +361,15 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def exact(self) -> float | None:
-        """None, because recorded outputs have no closed form."""
+        """None, because the exact loss of recorded outputs is not known."""
         return None
 
     @property
     def refuted(self) -> bool | None:
         """True if the bound exceeds the claim, False if it does not, None without a verdict.
 
-        There is no verdict without a claim, if the claim is `undecided`, or if `doubts` is not
-        empty (then no bound holds).
+        It is None in three cases: if there is no claim, if `undecided` states a reason why the
+        claim was not tested, or if `doubts` is not empty (then no bound holds).
         """
         if self.claim is None or self.doubts or self.undecided:
             return None
@@ -373,17 +392,17 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def verdict(self) -> str:
-        """Outcome in words; it never states that a mechanism is private."""
+        """Outcome in words, such as "refuted". It never states that a mechanism is private."""
         return format_verdict(self.refuted, self.doubts, self.undecided)
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """The `doubts`, under the name that they have in an `Audit`."""
+        """Same as `doubts`. An `Audit` has a field `checks` with the same meaning."""
         return self.doubts
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the reader: doubts, remarks, and a warning if scores seem to be reversed."""
+        """Notes for the reader: `doubts`, `remarks`, and a warning if scores seem reversed."""
         evidence = self.evidence
         if isinstance(evidence, Counts):
             return (*self.doubts, *self.remarks)

@@ -1,4 +1,4 @@
-"""Plan of an audit's size: the number of trials or canaries, and figures that follow from it."""
+"""Plan of an audit: the number of trials, or of canaries and guesses, that it needs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _DERIVED_FIGURES: Final = ("mass", "mass_prime", "reached", "certifiable")
 
 
 def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the rates with the (lower) median ratio of the two probabilities."""
+    """Return the pair of probabilities whose ratio is the median of all ratios.
+
+    For an even number of pairs, it is the lower of the two middle ones.
+    """
     ranked = sorted(
         rates, key=lambda pair_of_rates: pair_of_rates[0] / max(pair_of_rates[1], 1e-300)
     )
@@ -43,30 +46,37 @@ def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan(Result, word="dpcore.plan/1"):
-    """Size that an audit needs to find a violation. `dpcore.plan` returns it.
+    """Size that an audit needs to refute a false claim. `dpcore.plan` returns it.
+
+    A plan is for independent draws on x and on x', or for one training run with canaries. A canary
+    is a training example that is included by a coin flip. The audit guesses which canaries were
+    included.
+    If a mechanism is given, the plan is computed from pilots: small trial audits of the mechanism.
 
     Attributes:
         claim: the claimed epsilon.
-        true_epsilon: the true loss to be found; with pilots, the loss that the pilots show.
+        true_epsilon: the true loss that the audit is planned for. With pilots, the loss that the
+            pilots show.
         delta: delta of the claim and of the true loss.
         confidence: confidence of the planned audit.
         power: requested probability of refuting the claim.
-        factor: scale of the noise divided by the correct scale, if it was given; else None.
-        rates: probabilities of the event on the numerator's side and on the other side; with
-            several pilots, one pair for the event of each pilot. Empty for one run.
-        trials: draws to count per side, or None for one run.
-        canaries: canaries of the one run, or None for independent draws.
-        guesses: guesses about the canaries, or None for independent draws.
-        seconds: time of the audit at the speed of the pilots (the small trial runs), or None
-            without a mechanism. Not compared.
+        factor: scale of the noise divided by the correct scale, or None if it was not given.
+        rates: pairs of probabilities of an event: first on the input in the numerator, then on the
+            other input. With pilots, one pair for the event of each pilot. Empty for one run.
+        trials: number of draws to count on each input, or None for one run.
+        canaries: number of canaries of the one run, or None for independent draws.
+        guesses: number of guesses about canaries, or None for independent draws.
+        seconds: time of the planned audit in seconds, at the speed of the pilots. None without a
+            mechanism. Not compared by ==.
         distance: distance of the pair. The claim on the pair is `distance` times epsilon.
         mechanism: name of the mechanism, or None without a mechanism.
         event: event that the pilot with the median loss chose, or None without a mechanism.
-        pilots: number of fresh draws per side from which `rates` were estimated as limits; 0
-            without pilots.
+        pilots: number of draws on each input from which confidence limits for `rates` were
+            computed; 0 without pilots.
         seed: seed that repeats the pilots, or None without a mechanism.
-        curve: the claim if it is a curve; `claim` and `delta` are then its tangent. Otherwise None.
-        seen: True if the pilots alone already show the violation.
+        curve: the claim if it is a curve, otherwise None. `claim` and `delta` are then the epsilon
+            and the delta of a tangent to the curve.
+        seen: True if the pilots show that the claim is false.
     """
 
     _INSTEAD: ClassVar[str] = "reached (a probability)"
@@ -94,12 +104,12 @@ class Plan(Result, word="dpcore.plan/1"):
         """Compute the probability that an audit of another size refutes the claim.
 
         Args:
-            size: trials per side; for one run, the number of guesses, with the number of canaries
-                in proportion.
+            size: number of trials on each input. For one run, the number of guesses. The number of
+                canaries then changes in proportion.
 
         Returns:
-            The probability. With more than 2048 different counts it is a lower limit, too small by
-            less than .0005.
+            The probability. If the audit can have more than 2048 different counts, the result is a
+            lower limit, which is too small by less than .0005.
 
         Raises:
             TypeError: if `size` is not a number.
@@ -128,17 +138,17 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def mass(self) -> float | None:
-        """Probability of the event on the numerator's side, or None for one run."""
+        """Probability of the event on the input in the numerator, or None for one run."""
         return middle_of(self.rates)[0] if self.rates else None
 
     @property
     def mass_prime(self) -> float | None:
-        """Probability of the event on the other side, or None for one run."""
+        """Probability of the event on the input in the denominator, or None for one run."""
         return middle_of(self.rates)[1] if self.rates else None
 
     @property
     def size(self) -> int:
-        """Planned size: trials per side or, for one run, guesses."""
+        """Planned number of trials on each input or, for one run, planned number of guesses."""
         size = self.guesses if self.trials is None else self.trials
         if size is None:
             raise invalid("trials", "a number of trials where guesses is None", size)
@@ -148,24 +158,25 @@ class Plan(Result, word="dpcore.plan/1"):
     def reached(self) -> float:
         """Probability that the planned audit refutes the claim.
 
-        It is at least `power`, unless both canaries and guesses were given, or there are too few
-        canaries.
+        It is at least `power`, except in two cases: if the user gave the numbers of canaries and of
+        guesses, or if there are too few canaries.
         """
         return self.power_at(self.size)
 
     @property
     def guess_rate(self) -> float:
-        """Probability that a guess about a canary is right, `e^t/(1 + e^t)` at a true loss t."""
+        """Assumed probability of a right guess: `e^t/(1 + e^t)`, with the true loss t."""
         return 1.0 / (1.0 + math.exp(-self.true_epsilon))
 
     @property
     def certifiable(self) -> float:
         """Largest epsilon that the planned audit could certify.
 
-        For trials, the event is assumed to happen as often as expected on one side and never on the
-        other. The value is ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))`` with
-        alpha = 1 - confidence, per unit of `distance` when delta is 0. For guesses, all of them are
-        assumed to be right.
+        For independent draws, the event is assumed to happen as often as expected on the input in
+        the numerator, and never on the other input. The value is
+        ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))`` with alpha = 1 - confidence. Here p_low is the
+        lower Clopper-Pearson limit for the input in the numerator. At delta 0, the value is divided
+        by `distance`. For one run, all guesses are assumed to be right.
         """
         if self.guesses is not None:
             assert self.canaries is not None
@@ -176,7 +187,7 @@ class Plan(Result, word="dpcore.plan/1"):
         return per_distance(bound, self.delta, self.distance)
 
     def __repr__(self) -> str:
-        """Return one line: the size and the violation that it finds."""
+        """Return one line with the size, the claim and the true loss that this size detects."""
         size = f"{self.size:,} {'trials per side' if self.guesses is None else 'guesses'}"
         claimed = f"epsilon <= {self.claim:g}" if self.curve is None else str(self.curve)
         violation = f"{claimed} at a true {self.true_epsilon:.4g}"
@@ -197,7 +208,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
 
 def list_plan_rows(plan: Plan) -> list[Row]:
-    """List the rows (label, text) of the plan; with a mechanism, the last row is the time."""
+    """Return the rows (label, text) of the plan; with a mechanism, the last row is the time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
@@ -236,12 +247,12 @@ def _describe_true_loss(plan: Plan) -> str:
 
 
 def _is_event_known(plan: Plan) -> bool:
-    """Return True if the plan assumes a known event, which the attack `auto` would have to find."""
+    """Return True if the plan assumes that the attacker knows the event without a search."""
     return plan.event is None and plan.guesses is None
 
 
 def _count_auto_trials(plan: Plan) -> int:
-    """Return the number of trials that the attack `auto` usually needs to find the event too."""
+    """Return the number of trials that the attack `auto`, which searches events, usually needs."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
 
@@ -284,7 +295,7 @@ def _describe_planned_time(seconds: float) -> str:
 
 
 def _format_duration(seconds: float) -> str:
-    """Format a time in words, to two digits."""
+    """Format a number of seconds as text with a unit and two digits, such as "2.5 hours"."""
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("min", 60.0)):
         if seconds >= 2.0 * length:
             return f"{seconds / length:.2g} {unit}"
@@ -292,7 +303,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def draw_power(plan: Plan, ax: Any = None) -> Figure:
-    """Draw power against size: the curve, the planned size, the requested power."""
+    """Draw the probability of refuting against the size, with the planned size and `power`."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     axes = axes_of(ax, relative_size(0.9, 0.7))

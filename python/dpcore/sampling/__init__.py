@@ -1,1 +1,1 @@
-"""Sampling of outputs, counts on them, and checks that rows and coordinates are independent."""
+"""Drawing and counting of outputs, and checks that rows and coordinates are independent."""

@@ -1,7 +1,7 @@
 """Columns of outputs: conversion to tables for row comparisons, and detection of row numbers.
 
-If a column numbers the rows, it differs between the sides for every mechanism, and no bound can
-detect this error.
+A column that contains the row number may differ between the outputs on x and on x' for every
+mechanism. An audit would then refute a true claim, and its bound cannot show this error.
 """
 
 from __future__ import annotations
@@ -22,57 +22,60 @@ from ..report.shown import one_line
 from .replay import encode_rows
 
 MOST_COLUMNS: Final = 4
-"""Number of columns whose order is checked. Other columns are represented by the event's hits."""
+"""Largest number of columns in which the order of the rows is tested."""
 
 FEWEST_NUMBERED_ROWS: Final = 60
-"""Least number of rows for which whole numbers are called row numbers. With fewer rows, independent
-draws may look the same."""
+"""Smallest number of rows for which a column may count as row numbers. With fewer rows, independent
+draws may look like row numbers."""
 
 _MAX_NUMBERING_RANGE: Final = 1.1
-"""Largest range of row numbers, as a multiple of the number of rows. If n draws are independent and
-uniform on 1.1 n values, all differ with probability below 1e-15 at 60 rows."""
+"""Largest range of row numbers, divided by the number of rows. If 60 draws are independent and
+uniform on 66 values, all draws differ with probability below 1e-15."""
 
 _MIN_CLOCK_VALUES: Final = 20
-"""Least number of different values of a clock."""
+"""Smallest number of different values of a column that may count as times of recording."""
 
 _NUMBER_PATTERN: Final = re.compile(r"-?\d+")
 _MAX_NUMBERS_PER_TEXT: Final = 8
-"""Most numbers that are read from the beginning of a text."""
+"""Largest number of numbers that are read from one text."""
 
 _MAX_LISTED_COLUMNS: Final = 4096
-"""Number of columns that are read. Independent draws of this many columns show no numbering."""
+"""Largest number of columns that are searched for row numbers."""
 
 _COLUMN_HINT: Final = "exclude=NAME, for the columns of a file or a frame"
 
 
 _MIN_DESCRIBED_ROWS: Final = 16
-"""Least number of pilot outputs per side for a description. If both sides have the same continuous
-distribution, 16 outputs per side have disjoint ranges with probability 3e-9."""
+"""Smallest number of pilot outputs on each input for a description. If outputs on x and on x' have
+the same continuous distribution, 16 outputs on each have disjoint ranges with probability 3e-9."""
 _SHOWN_OUTPUT_WIDTH: Final = 40
 _MAX_CONSTANT_LINES: Final = 4
 _SURE_HITS: Final = 25.0
-"""Expected outputs of another value under a claim. The probability of seeing none of them is
-e^-25."""
+"""Expected number of occurrences of a value under a claim. If this number is expected, the value
+does not occur with probability e^-25."""
 _FIRST_COMPARED_OUTPUTS: Final = 64
 _MAX_COMPARED_OUTPUTS: Final = 4096
-"""Numbers of outputs per side that are searched for a common value, first and second step."""
+"""Numbers of outputs on each input that are searched for a common value, in two steps."""
 _MAX_COMPARED_ENTRIES: Final = 16
 """Largest number of entries of an output for which whole outputs are compared."""
 _MAX_VALUE_SHARE: Final = 0.5
-"""Largest share of distinct values for which outputs count as repeating."""
+"""Largest number of distinct values, divided by the number of outputs, for which outputs count as
+repeating."""
 
 _MIN_SEED_SHARE: Final = 0.9
-"""Least share of different values for which a column of integers is said to hardly repeat."""
+"""Smallest number of distinct values, divided by the number of rows, for which a column of integers
+hardly repeats."""
 
 
 class PilotFacts(NamedTuple):
-    """Facts about pilot outputs that are constant.
+    """Facts about the pilot outputs, from which an event is chosen: constants and possible seeds.
 
     Args:
-        constant: sentence if all outputs on both sides had the same value; otherwise empty.
-        is_steady: True if no input had two different outputs.
-        notes: sentences on parts without noise, and on sides without a common output.
-        seeds: sentences on parts that may be seeds.
+        constant: sentence if all outputs on x and on x' had one value; otherwise empty.
+        is_steady: True if all outputs on x were equal, and all outputs on x' were equal.
+        notes: sentences on parts of the outputs (such as entries) that were constant. Also a
+            sentence if outputs on x and on x' had no common value.
+        seeds: sentences on parts of the outputs that may be seeds.
     """
 
     constant: str = ""
@@ -81,7 +84,7 @@ class PilotFacts(NamedTuple):
     seeds: tuple[str, ...] = ()
 
     def list_notes(self, event: Any) -> tuple[str, ...]:
-        """List the notes for an audit with this event: seeds if its score does not use them."""
+        """Return `notes`, and also `seeds` unless the event's score uses a seed in the outputs."""
         score = getattr(event, "own_score", None)
         uses_seed = score is not None and (
             not is_own(score) or score_attribute(score, "reads_seed")
@@ -97,7 +100,7 @@ def split_by_kind(outputs: Array) -> list[Array]:
 
     Returns:
         Tables of shape `(size, columns)` of real numbers, strings or objects. Complex numbers give
-        two tables, and structures give at least one table for each field.
+        two tables: real and imaginary parts. A structured array gives at least one table per field.
     """
     if outputs.dtype.names is not None:
         return [part for name in outputs.dtype.names for part in split_by_kind(outputs[name])]
@@ -110,9 +113,9 @@ def split_by_kind(outputs: Array) -> list[Array]:
 
 
 def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
-    """Return a mask of the equal entries of two arrays; NaN equals NaN.
+    """Return a mask that is True where entries of two arrays are equal; NaN equals NaN.
 
-    All entries are False if the arrays cannot be compared.
+    If the arrays cannot be compared, all entries of the mask are False.
     """
     try:
         same = np.asarray(first == second)
@@ -130,16 +133,16 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
 
 
 def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
-    """Make rank scores and codes that test the order of the rows.
+    """Return numbers from which a test can decide if the order of the rows is random.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
 
     Returns:
-        Two values. The first has, for at most `MOST_COLUMNS` columns, the rank of each row as a
-        share of the rows. Ties have their mean rank. Values without an order get 1 for the
-        commonest value and 0 for others. The second is a number for each row, which is equal for
-        rows that are equal in these columns.
+        Two values, computed from at most four columns. The first is a list with an array per
+        column: the rank of each row divided by the number of rows, with mean ranks for ties. If the
+        values have no order, the array is 1 for the commonest value and 0 for other values. The
+        second value is an array of codes: rows have equal codes if they are equal in the columns.
     """
     columns = [
         table[:, place]
@@ -161,25 +164,25 @@ def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.N
 
 
 def few_columns(outputs: Array | Held) -> Array:
-    """Return a few columns of held outputs as an array; return an array unchanged."""
+    """Return at most four columns of outputs in a torch tensor; an array is returned unchanged."""
     if not isinstance(outputs, Held):
         return outputs
     return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
 
 
 def _spread_columns(columns: int) -> list[int]:
-    """Choose at most `MOST_COLUMNS` columns, including the first and the last one."""
+    """Return the numbers of at most four of the columns, with the first and the last column."""
     few = min(columns, MOST_COLUMNS)
     return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
 
 
 def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
-    """Describe constants in the pilot outputs, and outputs that the two sides do not share.
+    """Describe constant parts of pilot outputs, and outputs on x and on x' without common values.
 
     Args:
         sides: pilot outputs on x and on x', shape `(size, ...)`.
         pair: the two inputs in the form that the attack uses.
-        claim: epsilon of the claim for the pair, a curve, or None.
+        claim: claimed epsilon for the pair, a claimed curve, or None.
         delta: delta of the claim.
     """
     size = min(map(len, sides))
@@ -203,7 +206,7 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
 
 
 def describe_constant(size: int, output: Any) -> str:
-    """Return the sentence that all pilot outputs, `size` on each side, were this one output."""
+    """Return the sentence that all pilot outputs, `size` on each input, were equal to `output`."""
     return (
         f"all {size:,} pilot outputs per side were {_show_output(output)} (is the noise "
         "missing, a seed fixed, or does this pair never show it?)"
@@ -211,7 +214,7 @@ def describe_constant(size: int, output: Any) -> str:
 
 
 def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
-    """Return True if all rows of each table equal the given row of that table."""
+    """Return True if all rows of each table are equal to the table's entry in `rows`."""
     return all(
         table.shape[1:] == row.shape[1:]
         and bool(entries_equal(table[:2], np.broadcast_to(row, table[:2].shape)).all())
@@ -221,7 +224,7 @@ def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
 
 
 def _have_one_form(sides: tuple[Array, Array]) -> bool:
-    """Return True if equal outputs also have equal text, unlike the equal values True and 1."""
+    """Return True if outputs that compare as equal also have one text; True and 1 have two."""
     if all(side.dtype != object for side in sides):
         return True
     try:
@@ -232,7 +235,7 @@ def _have_one_form(sides: tuple[Array, Array]) -> bool:
 
 
 def _show_output(output: Any) -> str:
-    """Show one output in a few characters; a single number is shown without brackets."""
+    """Return an output as text of at most 40 characters; one number has no brackets."""
     value = output.tolist() if isinstance(output, (np.ndarray, np.generic)) else output
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -243,10 +246,10 @@ def _show_output(output: Any) -> str:
 
 
 def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
-    """Return True if two different constants on the two sides exclude the claim.
+    """Return True if `size` equal outputs on x, and others on x', contradict the claim.
 
-    The test "the output is the constant of x'" would then have smaller errors than the claim
-    allows. The error probability is e^-25.
+    The test "the output is the constant of x'" would then have smaller type I and type II errors
+    than the claim allows. The conclusion is wrong with probability e^-25.
     """
     if claim is None:
         return False
@@ -257,7 +260,11 @@ def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
 
 
 def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool) -> tuple[str, ...]:
-    """List parts of the outputs without noise: the constants, or their inputs, differ."""
+    """Return sentences on parts of the outputs that are constant on x and constant on x'.
+
+    A part is listed if its two constants differ, or if the inputs differ in this entry. `excluded`
+    is True if such constants contradict the claim.
+    """
     lines = []
     for name, place, values in _iterate_constant_parts(sides):
         if values[0] != values[1]:
@@ -273,7 +280,7 @@ def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool)
 def _iterate_constant_parts(
     sides: tuple[Array, Array],
 ) -> Iterator[tuple[str, int | None, tuple[str, str]]]:
-    """Yield name, number and values of the parts that are constant on each side."""
+    """Yield the parts that are constant on x and constant on x': name, number, and both values."""
     first, second = sides
     if all(side.dtype.names is None and side.dtype != object for side in sides):
         tables = [side.reshape(len(side), -1) for side in sides]
@@ -300,10 +307,11 @@ def _iterate_constant_parts(
 
 
 def _list_seeds(sides: tuple[Array, Array]) -> tuple[str, ...]:
-    """List a note for a column of integers that hardly repeat next to one that often repeats.
+    """Return sentences on columns of integers that may be seeds.
 
-    Local hashing has such outputs, (value, seed). No attack sees a difference in them, because the
-    value without its seed has the same distribution on both sides.
+    A column may contain seeds if its values hardly repeat, and if the values of another column
+    often repeat. Local hashing has such outputs (value, seed). Without the seed, the value has the
+    same distribution on x and on x', so the attacks of dpcore find no difference.
     """
     if any(math.prod(side.shape[1:]) > _MAX_COMPARED_ENTRIES for side in sides):
         return ()
@@ -327,7 +335,7 @@ def _list_seeds(sides: tuple[Array, Array]) -> tuple[str, ...]:
 
 
 def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
-    """Return True if the inputs are arrays of the shape of an output and differ in this entry."""
+    """Return True if the inputs are arrays as large as an output and differ in entry `place`."""
     sides = list_to_floats(pair.x), list_to_floats(pair.x_prime)
     inputs = [np.asarray(side) for side in sides if isinstance(side, np.ndarray)]
     size = math.prod(outputs.shape[1:])
@@ -337,7 +345,10 @@ def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
 
 
 def _have_nothing_in_common(sides: tuple[Array, Array]) -> bool:
-    """Return True if a column has disjoint ranges on the two sides, or no common value."""
+    """Return True if outputs on x and on x' have no value in common.
+
+    For numbers, the result is also True if a column has disjoint ranges on x and on x'.
+    """
     if all(side.dtype.kind in "buif" for side in sides):
         tables = [side.reshape(len(side), -1) for side in sides]
         if tables[0].shape[1] != tables[1].shape[1] or tables[0].shape[1] == 0:
@@ -361,14 +372,19 @@ def _have_nothing_in_common(sides: tuple[Array, Array]) -> bool:
 
 
 def _list_values(side: Array) -> set[Any]:
-    """Return the set of different outputs, as keys."""
+    """Return the set of different outputs; an output without a hash is represented by its text."""
     if side.dtype.kind in "buif" and math.prod(side.shape[1:]) == 1:
         return set(np.unique(side).tolist())
     return set(map(_object_key, side.tolist()))
 
 
 def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
-    """Code each value by a number; return codes, counts, and True if the values have an order."""
+    """Replace each value of a column by a number.
+
+    Returns:
+        The number of each row's value, how often each value occurs, and True if values have an
+        order.
+    """
     if column.dtype.kind == "O":
         numbers: dict[Any, int] = {}
         codes = np.array(
@@ -389,10 +405,10 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
 
 
 def rounding_of_format(format: np.dtype[Any]) -> float:
-    """Compute the relative difference that repeating a computation may cause in a float format.
+    """Compute the largest relative difference that counts as rounding in a float format.
 
-    It is 54 units in the last place of float32, and 8,192 of float64. Sums in another order differ
-    by this much.
+    It is 54 units in the last place for float32, and 8,192 units for float64. If a computation is
+    repeated, sums in another order may differ by about this much.
     """
     slack: float = float(np.finfo(format).eps) ** 0.75
     return slack
@@ -406,13 +422,13 @@ def _entries_near(first: Array, second: Array, slack: Any) -> npt.NDArray[np.boo
 
 
 def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bool_]:
-    """Return a mask of the entries that differ by more than rounding.
+    """Return a mask that is True where entries of two arrays differ by more than rounding.
 
     Args:
-        first: values of one kind.
-        second: as many values.
-        slack: relative difference that is ignored, one number or one per column. None means the
-            value of `rounding_of_format`.
+        first: the first array.
+        second: the second array, of the same shape.
+        slack: relative difference that is ignored: one number, or one number per column. None means
+            54 units in the last place for float32, and 8,192 units for float64.
     """
     apart = ~entries_equal(first, second)
     if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():
@@ -424,7 +440,7 @@ def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bo
 
 
 def _object_key(value: Any) -> Any:
-    """Return a key for an object: the object, "nan" for every NaN, or a list's text."""
+    """Return a hashable key for an object: the object, "nan" for every NaN, or else its text."""
     try:
         hash(value)
         return "nan" if isinstance(value, float) and value != value else value
@@ -442,7 +458,10 @@ def _pair_codes(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> np
 
 
 def is_numbering(values: Array) -> bool:
-    """Return True if all numbers are different whole numbers in a narrow range, in any order.
+    """Return True if a column looks like row numbers, in any order.
+
+    All values must be different whole numbers in a range of at most 1.1 times the number of rows.
+    With fewer than 60 rows, the result is False.
 
     Example:
         >>> is_numbering(np.random.default_rng(1).permutation(100) + 5)
@@ -462,13 +481,13 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
     """Raise an error if a column contains row numbers.
 
     Args:
-        rows: outputs of one side, shape `(size, ...)`.
-        name: name of the rows in messages.
-        titles: names of their columns in messages. Defaults to no names.
+        rows: outputs on one input, shape `(size, ...)`.
+        name: name of the outputs in messages.
+        titles: names of the columns in messages. By default, the columns have no names.
 
     Raises:
-        ValueError: if there is such a column, or if all texts contain such a number at one
-            place.
+        ValueError: if a column contains row numbers, or if all texts of a column contain the row
+            number at the same place.
     """
     for place, values in list_columns(rows, titles):
         if is_numbering(values):
@@ -478,11 +497,14 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
-    """Raise an error if a column never falls on either side, and one side is later than the other.
+    """Raise an error if a column seems to contain the time at which a row was recorded.
+
+    The values of such a column never fall from row to row. All its values on one input are smaller
+    than all its values on the other input.
 
     Args:
         sides: outputs on x and on x', each in the order in which they were recorded.
-        titles: names of the columns in messages. Defaults to no names.
+        titles: names of the columns in messages. By default, the columns have no names.
 
     Raises:
         ValueError: if there is such a column with at least 20 different values.
@@ -509,7 +531,11 @@ def _is_clock(own: Array, other: Array) -> bool:
 
 
 def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
-    """Yield the columns of rows with their names: entries, members, and numbers in texts."""
+    """Yield the columns of rows, each with its name.
+
+    A column contains an entry of an array, a field of a structured array, an item of lists, the
+    value of a key of mappings, or a number that all texts contain at the same place.
+    """
     if rows.dtype.names is not None:
         for name in rows.dtype.names:
             yield f"field {name!r}", rows[name]
@@ -530,7 +556,10 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
 
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield the values at each place or key of all objects, if they are numbers or texts."""
+    """Yield the values at each index of lists, or key of mappings, that all objects have.
+
+    Numbers are yielded as an array. Texts are searched for numbers.
+    """
     if all(isinstance(item, (str, bytes)) for item in items):
         yield from _list_written(items, "")
         return
@@ -549,7 +578,10 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
 
 
 def _list_written(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
-    """Yield the numbers at each place that occur in all texts, counted from the beginning."""
+    """Yield the first integers of all texts, then the second integers, and so on.
+
+    An array is yielded only if every text has an integer at this place. `of` ends its name.
+    """
     if len(texts) < FEWEST_NUMBERED_ROWS:
         return
     decoded = (text.decode("latin-1") if isinstance(text, bytes) else text for text in texts)
