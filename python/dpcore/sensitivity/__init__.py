@@ -1,4 +1,4 @@
-"""Sensitivities in closed form with pairs that attain them, and a search for larger ones."""
+"""Sensitivities in closed form, and a search for pairs that exceed a claimed sensitivity."""
 
 from ..pairs import Box
 from .closed_forms import Declaration, Sensitivity, declaration, laplace_scale, sensitivity

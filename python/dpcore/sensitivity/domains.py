@@ -1,8 +1,9 @@
-"""Domains of the inputs of a noise layer, and transforms of rows into these domains.
+"""Domains (sets of inputs of a noise layer), and transforms of rows into these domains.
 
-A domain is a set of vectors or rows, in which any two members are neighbours, or a set of
-histograms, which are neighbours if their data differ in one record. Each domain can test membership
-up to rounding and find a member near any vector.
+Most domains are sets of vectors, in which any two members are neighbours. `HistogramCounts` is a
+set of histograms. Two histograms are neighbours if their data differ in one record. Each domain can
+test if a vector is a member, with a tolerance for rounding. It can also find a member near a given
+vector.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def as_possible_vector(x: Any, dim: int) -> Floats | None:
 
 
 def rows_of(x: Any) -> Floats:
-    """Check a vector or rows of finite numbers, and return float64 of shape `(size, dim)`."""
+    """Check a vector or a matrix of finite numbers; return float64 of shape `(size, dim)`."""
     requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
     array = numeric("x", requirement, x)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
@@ -50,7 +51,7 @@ def rows_of(x: Any) -> Floats:
 
 
 def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
-    """Raise a ValueError that names the first wrong row, if a row is wrong."""
+    """Raise a ValueError that names the first row marked as wrong; return if no row is marked."""
     if wrong.any():
         place = int(np.argmax(wrong))
         name = "x" if ndim == 1 else f"row {place} of x"
@@ -58,10 +59,10 @@ def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, nd
 
 
 def row_lengths(rows: Floats, norm: str) -> Floats:
-    """Compute the norm of each row, shape `(size,)`; inf beyond the range of float64.
+    """Compute the norm of each row, shape `(size,)`. A norm that overflows float64 is inf.
 
-    Rows are first scaled by a power of two, which is exact. Thus neither squares nor sums overflow
-    or underflow.
+    Each row is first scaled by a power of two, which causes no rounding error. Then the squares and
+    the sums do not overflow or underflow.
     """
     sizes = np.abs(rows)
     largest: Floats = sizes.max(axis=-1)
@@ -80,7 +81,7 @@ def vector_length(x: Floats, norm: str) -> float:
 
 
 def normalise_rows(rows: Floats, norm: str) -> Floats:
-    """Divide rows by their norms; no row may be zero."""
+    """Divide each row by its norm. The norm of every row must be above 0."""
     parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
     return np.asarray(parts / row_lengths(parts, norm)[:, np.newaxis])
 
@@ -88,7 +89,7 @@ def normalise_rows(rows: Floats, norm: str) -> Floats:
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
     """Multiply each row by min(1, radius / norm), so that it lies in the ball.
 
-    No result lies outside the ball, so a second call changes no row.
+    Rounding never puts a result outside the ball, so a second call changes no row.
     """
     outside = row_lengths(rows, norm) > radius
     if not outside.any():
@@ -123,9 +124,10 @@ class CheckedRecord(Record):
 
 
 class Members(CheckedRecord):
-    """Base class of sets of vectors, with membership, clipping and drawing.
+    """Base class of domains of vectors, with the methods `contains`, `clip` and `draw`.
 
-    A subclass defines the distance of a vector outside, a nearby member, and a random member.
+    A subclass defines the distance of a vector from the domain, a member near a vector, and a
+    random member.
     """
 
     __slots__ = ()
@@ -137,8 +139,8 @@ class Members(CheckedRecord):
         """Return True if x is a vector of the domain.
 
         Args:
-            x: anything; only a vector of `dim` finite numbers can be a member.
-            slack: tolerated distance outside of the domain, relative to its size.
+            x: any object. Only a vector of `dim` finite numbers can be a member.
+            slack: distance from the domain that is tolerated, relative to the size of the domain.
 
         Returns:
             True or False.
@@ -152,7 +154,7 @@ class Members(CheckedRecord):
         return member is not None and self._excess(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
-        """Return x itself if it is a member, or else a member close to x.
+        """Return x if x is a member of the domain, otherwise a member close to x.
 
         Args:
             x: a vector of `dim` finite numbers.
@@ -168,7 +170,7 @@ class Members(CheckedRecord):
         return x if self._excess(x) <= self.rounding else self._nearest(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw a random member. Each class states its distribution.
+        """Draw a random member of the domain.
 
         Args:
             rng: generator for the draw.
@@ -190,12 +192,12 @@ class Members(CheckedRecord):
         raise NotImplementedError
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return a member close to x, which is not a member itself."""
+        """Return a member close to x, for a vector x that is not a member."""
         raise NotImplementedError
 
 
 def has_range(f: Any) -> bool:
-    """Return True if f is a transform, which is an object with a method `range`, not a class."""
+    """Return True if f is a transform: an object (not a class) with a method `range`."""
     return callable(getattr(f, "range", None)) and not isinstance(f, type)
 
 
