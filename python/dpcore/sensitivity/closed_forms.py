@@ -285,12 +285,12 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def too_small(self) -> bool:
-        """True if the declared value is below the distance of the pair. Then the claim fails."""
+        """True if the declared sensitivity is below the true one: the noise is too small."""
         return self.attained.value > self.declared * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def too_large(self) -> bool:
-        """True if no pair is as far apart as declared. Then the noise is larger than needed."""
+        """True if the declared sensitivity is above the true one: the noise is too large."""
         return self.declared > self.attained.value * (1.0 + _DECLARATION_TOLERANCE)
 
     @property

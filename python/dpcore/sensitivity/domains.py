@@ -172,6 +172,8 @@ class Members(CheckedRecord):
     def draw(self, rng: np.random.Generator) -> Floats:
         """Draw a random member of the domain.
 
+        The draw is uniform for Ball, Simplex, OneHot and the Sphere in the L2 norm.
+
         Args:
             rng: generator for the draw.
 
@@ -202,7 +204,7 @@ def has_range(f: Any) -> bool:
 
 
 def unit_vector(dim: int, place: int = 0) -> Floats:
-    """Return the vector with 1 at one place and zeros elsewhere."""
+    """Return the vector of `dim` entries with a 1 at index `place` and zeros elsewhere."""
     x = np.zeros(dim)
     x[place] = 1.0
     return x
@@ -211,7 +213,7 @@ def unit_vector(dim: int, place: int = 0) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
-    """Domain of vectors with smallest entry 0 and largest entry 1: the results of `MinMax`.
+    """Domain of the results of `MinMax`: vectors with smallest entry 0 and largest entry 1.
 
     Args:
         dim: number of entries, at least 2.
@@ -240,7 +242,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
             raise invalid("dim of min-max rows", requirement, self.dim)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw independent uniform entries, then set a random one to 0 and another one to 1."""
+        """Draw independent uniform entries, then set a random entry to 0 and another entry to 1."""
         x = rng.uniform(0.0, 1.0, self.dim)
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
         return x
@@ -262,7 +264,8 @@ class MinMaxRows(Members, word="MinMaxRows"):
 class Ball(Members, word="Ball"):
     """Domain of vectors whose norm is at most a radius.
 
-    Its `clip` computes ``x min(1, radius / norm(x))``. Rounding never puts the result outside.
+    The method `clip` computes ``x min(1, radius / norm(x))``. Rounding never puts the result
+    outside the ball.
 
     Args:
         norm: "l1", "l2" or "linf".
@@ -337,7 +340,7 @@ class Sphere(Members, word="Sphere"):
     def _nearest(self, x: Floats) -> Floats:
         """Divide the vector by its norm; return the first unit vector for 0.
 
-        All members are equally near to 0.
+        All members have the same distance from the zero vector.
         """
         if not x.any():
             return unit_vector(self.dim)
@@ -396,7 +399,7 @@ class Simplex(Members, word="Simplex"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
-    """Domain of vectors with a single 1 and zeros elsewhere, for one category or one word.
+    """Domain of vectors with a single 1 and zeros elsewhere, which encode a category or a word.
 
     Args:
         dim: number of entries, at least 1.
@@ -442,15 +445,17 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HistogramCounts(Members, word="Histogram"):
-    """Domain of counts of records in bins. Neighbours have data that differ in one record.
+    """Domain of histograms (counts of records in bins).
 
-    The sensitivity of this domain is not its diameter, which is infinite. For all other domains
-    here, the two are equal.
+    Two histograms are neighbours if their data differ in one record.
+
+    The diameter of this domain is infinite, but its sensitivity is finite. For all other domains of
+    dpcore, the sensitivity is the diameter.
 
     Args:
         dim: number of bins, at least 1.
-        neighbours: "replace" (a record moves from one bin to another) or "add_remove" (one count is
-            larger by 1).
+        neighbours: "replace" (one record moves from a bin to another bin) or "add_remove" (one
+            histogram has one more record).
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -469,7 +474,7 @@ class HistogramCounts(Members, word="Histogram"):
     neighbours: Neighbours = "replace"
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw a count from 0 to 9 for every bin, then add one record, shape `(dim,)`."""
+        """Draw a count from 0 to 9 for every bin, then add one record to a bin, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
         return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
 
@@ -481,8 +486,8 @@ class HistogramCounts(Members, word="Histogram"):
             rng: generator that chooses the records and bins.
 
         Returns:
-            The counts, shape `(dim,)`. They may equal x, always if there is one bin and a record is
-            replaced.
+            The counts, shape `(dim,)`. The counts may equal x. With "replace" and a single bin, the
+            counts always equal x.
 
         Raises:
             TypeError: if `rng` is not a numpy Generator.
@@ -514,7 +519,7 @@ class HistogramCounts(Members, word="Histogram"):
         return float(np.abs(x - self._nearest(x)).max())
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest counts; they are at most 2**53."""
+        """Return the nearest counts: whole numbers of at least 0 and at most 2**53."""
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
 
 
@@ -571,7 +576,7 @@ class Clip(CheckedRecord, word="Clip"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
-    """Transform that scales each row to the range 0 to 1: ``(x - min) / (max - min)``.
+    """Transform that scales each row to [0, 1]: ``(x - min) / (max - min)``.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
