@@ -251,7 +251,10 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: the smallest entry becomes 0, the largest becomes 1."""
+        """Return the nearest member in L2.
+
+        The smallest entry becomes 0, and the largest entry becomes 1.
+        """
         nearest: Floats = np.clip(x, 0.0, 1.0)
         # In a constant row, both places would be the same. Any two places are equally good there.
         top = int(np.argmax(x)) if x.min() < x.max() else self.dim - 1
@@ -331,7 +334,10 @@ class Sphere(Members, word="Sphere"):
     """Tolerance of the membership test. Few float64 vectors have a norm of exactly 1."""
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw independent entries and normalise them, shape `(dim,)`. For L2, this is uniform."""
+        """Draw independent entries and divide them by their norm, shape `(dim,)`.
+
+        The draw is uniform if the norm is L2.
+        """
         return _draw_direction(self.norm, self.dim, rng)
 
     def _excess(self, x: Floats) -> float:
@@ -386,7 +392,7 @@ class Simplex(Members, word="Simplex"):
         return max(abs(float(x.sum()) - 1.0), -below)
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: all entries minus one constant, but at least 0."""
+        """Return the nearest member in L2: max(0, x - c) in each entry, with one constant c."""
         # A common shift of all entries has no effect. Entries 1 below the largest become 0.
         with np.errstate(over="ignore"):
             shifted = np.maximum(x - x.max(), -2.0)

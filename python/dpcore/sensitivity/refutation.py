@@ -151,8 +151,8 @@ def refute(
         trials: total number of inputs on which f may be evaluated, at least 8.
         rng: None, an int seed or a numpy Generator. With the same seed and the same arguments, the
             result is the same.
-        methods: names from `dpcore.sensitivity.refutation.SEARCH_METHODS`. None means all methods
-            that can be used for f and the domain.
+        methods: some of "witness", "extremes", "random", "ascent", "torch" and "scipy". None means
+            all methods that can be used for f and the domain.
         stop_when_refuted: True to stop at the first pair that exceeds the claimed sensitivity.
             False (the default) to search for the largest distance until the trials are used.
         catch: exception classes that f raises for inputs on which it is not defined, such as a

@@ -182,7 +182,7 @@ class Probe:
         return gaps
 
     def note_farthest(self, points: Sequence[Any]) -> None:
-        """Keep the two points with the most distant outputs."""
+        """Find the two points with the most distant outputs; keep them if no pair was better."""
         values = self.outputs(points)
         # If differences of two outputs are slow to compute, fewer points are compared.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
@@ -305,7 +305,7 @@ class OneRecord(Record, word="OneRecord"):
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs with one more record at special counts, then random neighbours, endlessly."""
+        """Yield pairs of neighbours without end: pairs at special counts, then random pairs."""
         for place, count in itertools.product({0, domain.dim - 1}, _SPECIAL_COUNTS):
             x, x_prime = unit_vector(domain.dim, place), unit_vector(domain.dim, place - 1)
             rest = (count - 1) * x
@@ -355,7 +355,7 @@ class Space:
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Clip two vectors to neighbours, or return None if the results are not neighbours."""
+        """Clip two vectors to a pair of neighbours, or return None if this is not possible."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -367,7 +367,7 @@ class Space:
         return (x, x_prime) if self.holds(x, x_prime) else None
 
     def random(self, rng: np.random.Generator, most: int) -> list[Inputs]:
-        """Return at most `most` random pairs of neighbours, or pairs that the relation proposes."""
+        """Return at most `most` pairs of neighbours, drawn from the domain or by the relation."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
         starts = self.neighbour.starts(self.domain, rng)
@@ -376,7 +376,7 @@ class Space:
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
     def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the smallest entry and the width of each coordinate.
+        """Return the smallest value and the width (largest minus smallest) of each coordinate.
 
         Both are computed from random and extreme members. A width of 0 is replaced by 1.
         """
@@ -442,7 +442,7 @@ class Space:
     def _list_walks(self, low: Any, high: Any) -> Iterator[Walk]:
         """Yield sequences of datasets that replace one record after another.
 
-        If neighbours differ by an added record, records are added and removed in turn.
+        A further sequence adds and removes records in turn.
 
         If neighbours are defined by a norm ball, a sequence also moves one entry after another by
         the radius of the ball.
