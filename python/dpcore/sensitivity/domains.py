@@ -664,5 +664,5 @@ class Normalise(CheckedRecord, word="Normalise"):
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere of the norm, which contains all results with `dim` entries."""
+        """Return the unit sphere in R^dim, which contains all results with `dim` entries."""
         return Sphere(dim, self.norm)

@@ -421,10 +421,10 @@ def check_cut(sample: Seen) -> CheckOutcome:
 
 
 def _gaussian_share(k: int, n: int) -> float:
-    """Compute which share of the range of the k + 1 largest draws the first half spans.
+    """Compute the share of the first k / 2 of k weighted spacings, for Gaussian noise.
 
-    The Gaussian tail is lighter than an exponential one. Each spacing is proportional to the Mills
-    ratio.
+    The spacings are differences of the k + 1 largest draws, each times its rank. For Gaussian
+    noise, the expected product is proportional to the Mills ratio.
     """
     from scipy.special import log_ndtr, ndtri
 
