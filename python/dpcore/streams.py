@@ -317,7 +317,7 @@ class Generators:
 
     @classmethod
     def everywhere(cls) -> Generators:
-        """Collect the global generators, and all others that the garbage collector finds."""
+        """Collect the global generators, and all other generators in memory."""
         state_functions = cls.defaults()._states
         globals = len(state_functions)
         reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())

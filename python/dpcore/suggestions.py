@@ -133,7 +133,7 @@ def _require_annotated_types(
 
 
 def passes_user_code(error: BaseException) -> bool:
-    """Return True if an error passed through code outside dpcore and the packages that it uses."""
+    """Return True if an error passed through a user's code (not of dpcore, numpy, scipy, torch)."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "numpy").split(".")[0] not in _OUR_PACKAGES:
@@ -177,7 +177,7 @@ def _explain_bad_call(
 
 
 def _write_pair_of(mechanism: Any, dim: Any) -> str:
-    """Write the argument for a pair: the mechanism's default pair if it has one."""
+    """Return the text "pair=...", with the default pair of the mechanism if there is one."""
     make = inspect.getattr_static(mechanism, "default_pair", None)
     if make is None:
         return f"pair=dpcore.pairs.zeros_ones({dim!r})"

@@ -228,7 +228,7 @@ class ExactRows:
             self.losses[i, j] = _log_fraction(self._ratio(i, j, self.outputs[i, j]))
 
     def _ratio(self, i: int, j: int, output: int) -> Any:
-        """Return the ratio of two probabilities of an output; math.inf if the second is 0."""
+        """Return P(output | row i) / P(output | row j); math.inf if the denominator is 0."""
         p, q = self._rows[i][output], self._rows[j][output]
         return p / q if q else math.inf
 
@@ -333,7 +333,7 @@ class Table:
         return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
 
     def last_place(self, claim: float | None) -> float:
-        """Return the last place of the largest claim times distance: the claim is rounded."""
+        """Return one unit in the last place of claim x largest distance, the error of rounding."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
 
@@ -597,7 +597,7 @@ class Comparison:
     progress: bool | None = None
 
     def tally_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
-        """Tally the losses of all pairs, and find an output that attains the worst."""
+        """Compute the largest losses of all pairs, and an output that attains the largest loss."""
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
         if table.exact is not None or mechanism_attribute(table.owner, "loss_rows"):
@@ -638,7 +638,7 @@ class Comparison:
         return output
 
     def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
-        """Return the exact largest loss beyond claim x distance, and its inputs."""
+        """Return the exact largest value of loss minus claim x distance, and its two inputs."""
         size = self.table.inputs
         apart = self.table.distance_rows(0, size)
         apart = np.ones((size, size)) if apart is None else apart
@@ -708,7 +708,7 @@ class Comparison:
         return worst
 
     def _blocks(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
-        """Yield all tiles with a pair of neighbours, and the result of `read` for their rows."""
+        """Yield all tiles that contain neighbours, and the results of `read` for their rows."""
         table = self.table
         # This reads and checks the whole of a small table.
         table.log_rows(0, 1)

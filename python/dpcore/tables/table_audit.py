@@ -289,16 +289,16 @@ def audit_table(
             - an object with an attribute `shape` and a method `log_rows(start, stop)`, which
               returns the natural logarithms of the rows from `start` to `stop - 1`.
 
-              This object may also have these attributes and methods:
+            This object may also have these attributes and methods:
 
-              - `claim`, the epsilon that the mechanism claims;
-              - `words` or `input_names`, a name for each row;
-              - `distance_rows(start, stop)`, the distances of these rows to all inputs, which
-                dpcore uses if the argument `distances` is None;
-              - `loss_rows(start, stop)`, which returns two arrays of shape
-                `(stop - start, inputs)`: the exact loss of each row against every row, and an
-                output that attains the loss. dpcore then uses these losses and does not compute
-                them from the logarithms.
+            - `claim`, the epsilon that the mechanism claims;
+            - `words` or `input_names`, a name for each row;
+            - `distance_rows(start, stop)`, the distances of these rows to all inputs, which
+              dpcore uses if the argument `distances` is None;
+            - `loss_rows(start, stop)`, which returns two arrays of shape
+              `(stop - start, inputs)`: the exact loss of each row against every row, and an
+              output that attains the loss. dpcore then uses these losses and does not compute
+              them from the logarithms.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`: symmetric,
             finite and at least 0. None for ordinary DP.
         claim: the epsilon to test, per unit of distance if there are distances. Defaults to the
