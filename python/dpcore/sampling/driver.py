@@ -200,7 +200,7 @@ class Votes:
     """Count of an event of a native mechanism in the compiled core, without storing outputs.
 
     Args:
-        ballot: the event: a threshold on the number of coordinates (votes) near x.
+        ballot: the event, a majority vote of the entries of an output between x and x'.
         route: name of the algorithm with which the core counts.
         threads: number of threads for one task.
     """
@@ -429,7 +429,7 @@ class Source:
         return Task(purpose, first, end, *run, needed, self.replays.zeros)
 
     def run(self, work: Any, purpose: int, todo: Sequence[Range]) -> Iterator[Shard]:
-        """Do the work on the blocks of some runs of trials; yield each shard when it is returned.
+        """Draw ranges of trials, apply `work` to each block, and yield each finished shard.
 
         Args:
             work: function that is applied to the outputs of each block, see `draw_shard`.
@@ -456,7 +456,7 @@ class Source:
             yield from run_shards(self, workers, work, purpose, todo)
 
     def check(self, purpose: int, shard: Shard) -> None:
-        """Compare the calls of a shard with all earlier calls; raise an error on a repetition."""
+        """Compare the blocks of a shard with earlier blocks; raise an error on a repetition."""
         self.course.drew(shard.made)
         for digest, side, number in (*shard.digests, *self._list_followed_digests(purpose, shard)):
             # This is done on arrival, so that a run file has the digest of every block that it
@@ -523,7 +523,7 @@ class Source:
     def outputs(
         self, purpose: int, start: int, stop: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Draw outputs of the trials [start, stop) on x and x', shape (stop - start, ...) each."""
+        """Draw the trials [start, stop); return the outputs on x and the outputs on x'."""
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
             self.course.drew(2 * (stop - start))
