@@ -109,7 +109,7 @@ class Timed(NamedTuple):
         return rows_of(self.outputs, self.latencies, like)
 
     def select_calls(self, is_selected: Flags) -> Timed:
-        """Return the calls with True in `is_selected`, of shape `(calls,)`, in their order."""
+        """Return the calls for which `is_selected` is True, in the same order."""
         outputs = [self.outputs[i] for i in np.flatnonzero(is_selected)]
         return Timed(self.sides[is_selected], self.latencies[is_selected], outputs)
 
@@ -352,7 +352,7 @@ class CallableDraws:
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, for a function with one output per call.
 
-        The outputs do not depend on the order of the calls if the function has no state.
+        The outputs are equal to the outputs of one call on x and one call on x'.
         """
         *rngs, turns = (
             make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
@@ -368,7 +368,7 @@ class CallableDraws:
     def _drawn_in_pieces(
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield both sides of a block; each side is drawn in several calls with one generator."""
+        """Yield the outputs on x and x' of a block, drawn in several calls on each input."""
         *rngs, turns = (
             make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
         )
@@ -500,8 +500,8 @@ class Course:
 def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
     """Estimate the fixed time of a call and the time per output, in seconds; 0 without data.
 
-    The fixed time is, for example, the time to start a process or to wait for a network. The
-    estimate needs two calls, one of them with at least eight times as many outputs as the other.
+    The fixed time is, for example, the time to start a process or to wait for a network. If no call
+    has eight times as many outputs as another call, the estimate of the fixed time is 0.
 
     Args:
         timed: time in seconds by number of outputs.

@@ -493,7 +493,7 @@ def is_dask_client(executor: Any) -> bool:
 
 
 def count_workers(executor: Any, threads: int | None) -> int:
-    """Return the number of workers of an executor; if it is unknown, `threads` or all cores."""
+    """Return the number of workers of an executor; if unknown, `threads` or all cores."""
     if is_dask_client(executor):
         return max(1, sum(map(int, executor.nthreads().values())))
     most = getattr(executor, "_max_workers", None)
