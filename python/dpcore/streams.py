@@ -62,7 +62,7 @@ _DrawFunction = Callable[..., Any]
 
 
 def seed_of(rng: Rng) -> int:
-    """Return the seed of a run, in [0, 2**63).
+    """Return the seed of an audit or of some draws, in [0, 2**63).
 
     Args:
         rng: None, an int in [0, 2**63) or a numpy Generator. With None, the seed is drawn from the

@@ -47,8 +47,8 @@ def suggest_arguments(target: _Target) -> _Target:
     documentation.
 
     Args:
-        target: a function, a method or a class. For a class, the constructor and the methods are
-            decorated, and the class itself is returned. Write this decorator above `@dataclass`.
+        target: a function, a method or a class. The constructor and the methods of a class are
+            decorated in place. Write this decorator above `@dataclass`.
 
     Returns:
         A function with the same arguments, or the class itself.

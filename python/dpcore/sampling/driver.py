@@ -73,10 +73,10 @@ class Task(NamedTuple):
     Args:
         purpose: purpose of the draws.
         first: first trial.
-        end: end of the trials. `first` and `end` are edges of blocks, except at the ends of the
-            whole run.
-        origin: first trial of the whole run.
-        last: end of the whole run. The last block of a Python callable ends here.
+        end: number after the last trial. `first` and `end` are edges of blocks, except at the first
+            and the last trial of the audit.
+        origin: first trial of the audit.
+        last: end of the trials of the audit. The last block of a Python callable ends here.
         needed: numbers of rows on x and on x' that are compared to detect repeated blocks, see
             `Replays.needed`.
         zeros: only digests that begin with this number of zero bits are kept, see `Replays`.
@@ -120,7 +120,7 @@ class Shard:
         calls: number of calls of the mechanism.
         same: for each call with constant columns (equal in all rows): its side and these columns.
         made: number of outputs drawn.
-        seconds: time that the shard took.
+        seconds: time that the worker took for the shard, in seconds.
         edges: for the first and the last block: the block number and, on each side, the hits, the
             number of NaN and a digest of some outputs. Empty if no event was counted.
     """
@@ -245,7 +245,7 @@ def digest_bits(draws: Any) -> str:
 
 
 def list_places(task: Task, block: int) -> list[Place]:
-    """List the blocks, and parts of blocks, that contain the trials of a task."""
+    """List the blocks that contain the trials of a task, with the first and last trial in each."""
     last = task.last if task.purpose == COUNT else task.end
     places, start = [], task.first
     while start < task.end:
@@ -258,7 +258,7 @@ def list_places(task: Task, block: int) -> list[Place]:
 
 
 def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
-    """Draw the blocks of a shard and do the work on each block, in a thread or a process.
+    """Draw the blocks of a shard, and apply `work` to the outputs of each block.
 
     Args:
         draws: object that draws one block.
@@ -501,7 +501,7 @@ class Source:
             raise replay.make_replay_error(self.name, there, here, seeded_by)
 
     def doubts(self) -> tuple[str, ...]:
-        """Make a few short calls and list evidence that rows are not independent.
+        """Make a few short calls and list evidence that their outputs are not independent.
 
         Native mechanisms are not tested: the list is empty.
 

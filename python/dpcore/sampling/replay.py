@@ -55,7 +55,7 @@ Where = tuple[int, int, int]
 
 
 class Collisions(NamedTuple):
-    """Number of disjoint pairs of rows, and number of these pairs that were equal."""
+    """Number of disjoint pairs of rows, and number of pairs whose two rows are equal."""
 
     pairs: int = 0
     equal: int = 0
@@ -287,7 +287,7 @@ class _BlockOrder:
     run of equal blocks is not.
 
     Args:
-        whole: digest of all outputs of a block.
+        whole: dictionary from a block to the digest of all its outputs.
         places: latest block that has a given digest.
         block_of: block of each call. Empty if the order is by block number.
     """

@@ -96,9 +96,9 @@ _SUM_UNIT: Final = 2.0**-24
 Sums = npt.NDArray[np.int64]
 """Excess over the mean, variance, and a third value for the expected pairs; shape `(3, 6, 256)`.
 
-The axes after the first are the sequence (equal rows, hits of the event, ranks of at most four
-columns) and the lag. The third value is the expected number of pairs for equal rows, and the sum of
-the fourth powers of products for scores.
+The second axis has six sequences: equal rows, hits of the event, and ranks of at most four columns.
+The third axis is the lag. For equal rows, the third value is the expected number of pairs. For the
+other sequences, it is the sum of the fourth powers of products.
 """
 
 _LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
@@ -333,7 +333,7 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
 
     Args:
         outputs: rows of one call, any dtype, shape `(size, ...)`.
-        answers: True for the rows that are in the event.
+        answers: True for each row that is in the event.
 
     Returns:
         Sums to add up over calls, or None if there are too few rows.
@@ -458,7 +458,7 @@ class Pieces:
         return pieces
 
     def add(self, level: int, index: int, trials: int, hits: int) -> None:
-        """Add one piece, and the longer pieces that it completes."""
+        """Add one piece, and each longer piece whose two halves are now known."""
         self._sum(level, trials, (1, hits, hits * hits))
         self._join(level, index, trials, hits)
 

@@ -236,8 +236,8 @@ def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
     """Draw which of x and x' is first in each of several turns.
 
     For each two consecutive turns, a fair coin decides if the first turn begins with x and the
-    second turn with x', or the reverse. Then a linear drift, and an effect that alternates from
-    call to call, have the same sum on x and on x'.
+    second turn with x', or the reverse. Then an effect that grows linearly with time, or that
+    alternates from call to call, has the same sum on x and on x'.
     """
     coins = rng.random(-(-turns // 2)) < 0.5
     firsts = np.stack([coins, ~coins], axis=1).ravel()[:turns]
@@ -587,7 +587,8 @@ def sample(
             `dpcore.Laplace(1.0)`, or a system of `dpcore.published`.
         x: the input, shape `(dim,)` with dim at least 1, finite.
         size: number of outputs, at least 0.
-        rng: None, an int in [0, 2**63) or a numpy Generator.
+        rng: source of the seed. An int in [0, 2**63) is the seed. A numpy Generator draws the seed.
+            None draws a seed from the operating system.
         out: array to fill: C-contiguous, writeable, of shape `(size, dim)` and type `dtype`.
             Defaults to a new array.
         dtype: float64 or float32. For float32, the noise is added in float64 and the result is
@@ -595,7 +596,7 @@ def sample(
         threads: number of threads. Defaults to all cores.
 
     Returns:
-        Outputs of shape `(size, dim)`; this is `out` if it was given.
+        Outputs of shape `(size, dim)`: the array `out` if it is given, otherwise a new array.
 
     Raises:
         TypeError: if an argument is of the wrong kind, for example if `mech` is a Python function.

@@ -25,5 +25,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the package. The names that it imports are not listed."""
+    """List the public names of the package. Imported names are not listed."""
     return [*__all__]

@@ -105,7 +105,9 @@ def show_pair(pair: Pair) -> str:
 
 @suggest_arguments
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
-    """Compute the sensitivity of the identity function on a domain, and a pair that attains it.
+    """Compute the largest distance of two neighbours in a domain, and a pair that attains it.
+
+    This distance is the sensitivity of a mechanism that adds noise to a member of the domain.
 
     The sensitivity is the largest norm of x - x' over all pairs of neighbours x, x'. Any two
     members of a domain are neighbours. `HistogramCounts` is the exception: two histograms are
@@ -261,8 +263,8 @@ class Declaration(Record, word="Declaration"):
     """Comparison of a sensitivity that a user declares with the true sensitivity.
 
     Args:
-        declared: sensitivity by which the noise is scaled, finite and at least 0.
-        attained: true sensitivity, with the pair that attains it.
+        declared: sensitivity that the user declares, finite and at least 0.
+        attained: true sensitivity, with a pair that attains this sensitivity.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -295,7 +297,7 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def matches(self) -> bool:
-        """True if the declared sensitivity equals the true one up to 1e-12 relative."""
+        """True if the declared and the true sensitivity are equal up to 1e-12 relative."""
         return not (self.too_small or self.too_large)
 
     def __str__(self) -> str:
@@ -347,9 +349,10 @@ def laplace_scale(
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
-        transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
-            object with such a method `range`), or a domain.
-        dim: number of entries. May be left out for a domain, which has its own.
+        transform: transform of the rows before the noise is added: Clip, MinMax, Normalise, or an
+            object whose method `range(dim)` returns the domain of the results. Or a `Box` or
+            another domain of dpcore.
+        dim: number of entries of a row. May be left out if `transform` is a domain.
         declared: an L1 sensitivity to compare with the true one. dpcore raises a ValueError if they
             differ. None means no comparison.
 

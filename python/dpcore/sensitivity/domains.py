@@ -76,7 +76,7 @@ def row_lengths(rows: Floats, norm: str) -> Floats:
 
 
 def vector_length(x: Floats, norm: str) -> float:
-    """Compute the norm of one vector, as `row_lengths` does."""
+    """Compute the norm of one vector; inf if the norm overflows float64."""
     return float(row_lengths(x[np.newaxis], norm)[0])
 
 
@@ -113,7 +113,7 @@ _FIELD_CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class CheckedRecord(Record):
-    """Base class of records that check their fields in order."""
+    """Base class of dataclasses that check their fields in order."""
 
     __slots__ = ()
 
@@ -140,7 +140,8 @@ class Members(CheckedRecord):
 
         Args:
             x: any object. Only a vector of `dim` finite numbers can be a member.
-            slack: distance from the domain that is tolerated, relative to the size of the domain.
+            slack: x also counts as a member if its distance from the domain is at most this number,
+                relative to the size of the domain.
 
         Returns:
             True or False.

@@ -122,7 +122,7 @@ def refute(
     stop_when_refuted: bool = False,
     catch: search.Catch = (),
 ) -> Refutation:
-    """Search for a pair of neighbours that refutes a claimed sensitivity of f.
+    """Search for a pair of neighbours on which f changes by more than a claimed sensitivity.
 
     The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. The search has these steps,
     in this order:
@@ -137,7 +137,7 @@ def refute(
         f: function without noise. Its argument is one input of the domain (shape `(dim,)` for
             vectors). It returns a number or an array of a fixed shape. A torch module is called
             without gradients, on a tensor of the dtype of its parameters.
-        claimed: sensitivity to refute, finite and at least 0, in the units of f.
+        claimed: claimed sensitivity of f, finite and at least 0, in the units of f.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
         domain: domain of the inputs: a domain of dpcore (such as `Box` or `Ball`), or any object
             with `dim`, `draw` and `contains`. Coordinate ascent, gradient ascent and scipy also
@@ -207,7 +207,7 @@ def refute(
 
 
 def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
-    """Check the arguments and return the space of pairs to search."""
+    """Check the arguments and return the set of pairs to search."""
     domain_of(domain)
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
@@ -348,16 +348,17 @@ def assert_sensitivity(
 ) -> None:
     """Raise an error if f changes by more than a bound on some pair of neighbours.
 
-    First, `refute` searches for a pair with a large distance of outputs. Then the package
-    hypothesis tries simple pairs. If a pair violates the bound, dpcore simplifies this pair: many
-    entries become 0, and numbers get few digits. The error shows the simplest pair. If no error is
-    raised, the bound is not proved.
+    First, `dpcore.sensitivity.refute` searches for a pair with a large distance of outputs. Then
+    the package hypothesis tries simple pairs. If a pair violates the bound, dpcore simplifies this
+    pair: many entries become 0, and numbers get few digits. The error shows the simplest pair. If
+    no error is raised, the bound is not proved.
 
     Inside a test with `@given`, only `refute` runs, because hypothesis tests cannot be nested. Such
     a test can use the strategy `pairs_of`.
 
     Args:
-        f: function of one input of the domain, as in `refute`.
+        f: function without noise, of one input of the domain. It returns a number or an array of a
+            fixed shape.
         bound: upper bound on the sensitivity of f, finite and at least 0.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
         domain: domain of the inputs.
@@ -447,7 +448,7 @@ def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
     hypothesis simplifies ("shrinks") a counterexample to a simple pair.
 
     Args:
-        domain: a set of this package, or any domain with `draw`.
+        domain: a domain of dpcore (such as `Box`), or any domain with a method `draw`.
         neighbour: neighbour relation, as in `refute`. hypothesis simplifies pairs well for `L1`,
             `L2`, `Linf` and the relation of `HistogramCounts`, but poorly for other relations.
 
@@ -491,7 +492,7 @@ def _make_members(space: search.Space) -> Any:
 
 
 def _make_entries(low: float, high: float) -> Any:
-    """Return a strategy for numbers in an interval, which often draws small whole numbers.
+    """Return a hypothesis strategy for numbers in an interval, with many small whole numbers.
 
     The code of a function often has a branch at a small whole number, such as 0 or 1.
     """

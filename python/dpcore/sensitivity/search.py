@@ -297,7 +297,7 @@ def _input_key(x: Any) -> Hashable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneRecord(Record, word="OneRecord"):
-    """Neighbour relation that the domain itself defines, as `HistogramCounts` does."""
+    """Neighbour relation for a domain that defines its neighbours, such as `HistogramCounts`."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:
         """Return True if the inputs differ and are neighbours by the relation of the domain."""

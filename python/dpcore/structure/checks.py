@@ -72,8 +72,8 @@ class Check(Answer, Record):
         flagged: True if the check found its fault.
         what: one sentence that describes the result.
         p_value: p-value of the test that there is no fault, corrected for multiple comparisons
-            within the check. None if the check is a rule without a random test, or if the check was
-            not run.
+            within the check. None if the check is not a statistical test, or if the check was not
+            run.
         evidence: names and values of the computed numbers.
 
     Raises:
@@ -117,10 +117,10 @@ class Check(Answer, Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inspection(Answer, Record):
-    """Result of `inspect` on a noise layer.
+    """Result of `dpcore.structure.inspect`: the results of all checks of a mechanism.
 
     Args:
-        mechanism: name of the mechanism in messages.
+        mechanism: name of the inspected mechanism.
         dim: number of entries of one output.
         draws: number of outputs in each of the two calls of the mechanism at the given input.
         seed: seed that repeats the inspection, if the mechanism draws its noise from the generator
@@ -327,7 +327,7 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
 
 
 def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
-    """Return True if outputs at another input also equal its clean vector plus this value."""
+    """Return True if `value` is also repeated in the noise at another input."""
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # Adding and subtracting the clean vector causes a few rounding steps.
         step = sample.precision * float(np.abs(other.outputs[:, column]).max())
@@ -492,7 +492,7 @@ def shared_rows(sample: Seen) -> CheckOutcome:
 
 
 def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
-    """Test if equal rows often have the same distance; return the p-value and this distance."""
+    """Test if equal rows are often k rows apart, for the same k; return the p-value and k."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
     equal = ids[order[1:]] == ids[order[:-1]]

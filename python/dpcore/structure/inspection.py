@@ -99,12 +99,13 @@ def fork_reuse(
         mechanism: a native mechanism of dpcore (such as `dpcore.Laplace`), a callable
             ``(x, size, rng) -> outputs``, or an object that `dpcore.adapters` supports, such as a
             torch module.
-        x: the input. Defaults to the first input of the mechanism's default pair, or to a single 0.
+        x: the input. Defaults to the first input of the mechanism's default pair, or to [0.0]
+            without a default pair.
         draws: number of outputs in each process, at least 16.
         children: number of children, at least 1.
-        rng: None, an int in [0, 2**63) or a numpy Generator.
+        rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
         timeout: time limit of a child in seconds, above 0 and at most a million.
-        false_alarm: upper bound on the probability of a flag without a fault.
+        false_alarm: upper bound on the probability that a mechanism without this fault is flagged.
 
     Returns:
         A `Check` with the name "fork". It is flagged if two processes share more rows of outputs
@@ -369,28 +370,28 @@ def inspect(
 
     - ``no_noise``: outputs without noise, in all or some coordinates;
     - ``shared_rows``: noise that is repeated in several rows of a call, or depends on earlier rows;
-      - ``shared_calls``: noise of one call that is repeated in a second call;
+    - ``shared_calls``: noise of one call that is repeated in a second call;
     - ``rank``: noise that spans fewer dimensions than there are coordinates, such as one draw that
       is added to all coordinates;
     - ``correlation``: noise that is correlated between coordinates;
-      - ``shared_size``: absolute values of the noise that are correlated between coordinates. If
-        the mechanism draws one radius for the whole vector by design, leave this check out with
-        ``skip=("shared_size",)``;
+    - ``shared_size``: absolute values of the noise that are correlated between coordinates. If
+      the mechanism draws one radius for the whole vector by design, leave this check out with
+      ``skip=("shared_size",)``;
     - ``one_sided``: noise that is never negative, or never positive, at all tested inputs;
-      - ``atom``: noise that has one value, such as 0, with positive probability, while other values
-        hardly repeat;
-      - ``off_centre``: noise whose median is above 0 at all tested inputs, or below 0 at all of
-        them;
+    - ``atom``: noise that has one value, such as 0, with positive probability, while other values
+      hardly repeat;
+    - ``off_centre``: noise whose median is above 0 at all tested inputs, or below 0 at all tested
+      inputs;
     - ``scale``: noise with a scale that depends on the input;
     - ``column_scale``: a coordinate with less than a tenth of the noise of most other coordinates.
       If the scales are different by design (in proportion to sensitivities), leave this check out
       with ``skip=("column_scale",)``;
     - ``grid``: values of the noise that repeat in the tail, as in the float32 Laplace noise of
       torch;
-      - ``range``: noise with a largest possible absolute value, if enough draws come near it. For
-        example, the float32 Laplace noise of torch never exceeds 15.942385 times its scale;
+    - ``range``: noise with a largest possible absolute value, if enough draws come near it. For
+      example, the float32 Laplace noise of torch never exceeds 15.942385 times its scale;
     - ``modes``: different distributions of the noise in train mode and in eval mode, for objects
-      with both modes, such as torch modules. All other checks use the current mode of the object.
+      with both modes, such as torch modules. All other checks call the object in its current mode.
 
     If m checks have a p-value, a check is flagged if its p-value is at most ``false_alarm / m``.
     The probability of any flag without a fault is at most `false_alarm` under these assumptions:
@@ -408,11 +409,12 @@ def inspect(
         mechanism: a native mechanism of dpcore (such as `dpcore.Laplace`), a callable
             ``(x, size, rng) -> outputs``, or an object that `dpcore.adapters` supports, such as a
             torch module.
-        x: the input: finite numbers of any shape that the mechanism accepts, or a tensor.
+        x: the input at which the noise is tested: finite numbers in any shape that the mechanism
+            accepts, or a tensor.
         draws: number of outputs in each of the two calls at x, at least 200. By default, a call
             returns about a million numbers, in 1,536 to 262,144 outputs. A call at another input or
             in the other mode draws at most 16,384 outputs.
-        rng: None, an int in [0, 2**63) or a numpy Generator.
+        rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
         clean: the clean vector, or a function that computes the clean vector from the input. By
             default, the clean vector is x if an output has as many entries as x. For native
             mechanisms, the clip and the factor of the mechanism are applied to x. False means that
@@ -427,7 +429,7 @@ def inspect(
             0, and x plus and minus ten times the mean size of the noise. Default inputs that the
             mechanism does not accept are left out.
         skip: names of checks to leave out.
-        false_alarm: upper bound on the probability of any flag without a fault.
+        false_alarm: upper bound on the probability that any check flags a mechanism without faults.
 
     Returns:
         The `Inspection`. Its field ``flagged`` has the names of the flagged checks. ``passed`` is

@@ -177,7 +177,7 @@ class Seen:
 
     Args:
         first: outputs of one call, shape `(draws, dim)`.
-        second: outputs of another call.
+        second: outputs of a second call at the same input, shape `(draws, dim)`.
         clean: vector to which the noise is added, or None if it is not known.
         precision: machine epsilon of the dtype of the outputs.
         others: outputs at other inputs.
@@ -251,7 +251,7 @@ class Layer:
 
     @property
     def inner(self) -> Any:
-        """The object that may have a train and an eval mode."""
+        """The object that is searched for a train and an eval mode."""
         return self.mechanism.module if isinstance(self.mechanism, TorchModule) else self.mechanism
 
     @property
@@ -353,7 +353,7 @@ def collect_outputs(
 def _collect_elsewhere(
     layer: Layer, x: Any, first: Floats, size: int, others: Sequence[Any] | None
 ) -> tuple[list[Other], list[str]]:
-    """Draw outputs at the user's other inputs, or at inputs made from x."""
+    """Draw outputs at the inputs `others`, or at the default inputs, which are computed from x."""
     plain = as_finite_array("x", x)
     if others is not None:
         points = [p if is_tensor(p) else as_finite_array("others", p) for p in others]

@@ -1,9 +1,8 @@
 """Privacy losses and divergences of all pairs of rows of a table of probabilities.
 
 The table may be any object that returns the logarithms of a block of rows. Pairs are compared in
-tiles. Each tile compares a block of rows with some rows that do not lie before this block. So each
-pair of different blocks is compared once, in both directions. The losses of all pairs are never in
-memory at the same time.
+tiles. Each tile compares a block of rows with rows of the same block or of later blocks, in both
+directions. The losses of all pairs are never in memory at the same time.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class Neighbours:
 
     @property
     def are_all(self) -> bool:
-        """True if all pairs of different rows are neighbours."""
+        """True if any two different rows are neighbours."""
         return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:

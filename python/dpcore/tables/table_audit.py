@@ -79,8 +79,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             if a pair at distance 0 has a positive loss.
         witness: row number of x, row number of x' and column number of the output that attain
             `epsilon`. If several pairs or outputs attain `epsilon`, the first pair and its first
-            output are given. If the table is an object with `loss_rows`, the output is the one that
-            `loss_rows` returns.
+            output are given. If the table is an object with a method `loss_rows`, this method
+            states the output.
         labels: names of the witness's x, x' and output; empty if the table has no names.
         loss: ln P(y|x) / P(y|x') in nats, for the x, x' and output y of `witness`.
         distance: distance of the witness's x and x'; 1 if no distances were given.
@@ -167,7 +167,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         P(y|x) - e^(epsilon x distance) P(y|x')).
 
         Args:
-            epsilon: epsilon per unit of distance, finite and at least 0.
+            epsilon: the epsilon of the DP guarantee, per unit of distance if distances were given.
+                Finite and at least 0.
 
         Returns:
             A probability.
@@ -309,8 +310,8 @@ def audit_table(
             applied to row numbers.
         tolerance: the claim is refuted if a loss exceeds claim x distance by more than this number
             of nats. Defaults to 1e-9 for float64 and to 1e-6 for float32. For a table of exact
-            numbers, the default is one unit in the last place of claim x the largest distance,
-            because the claim is a rounded number.
+            numbers, the default is the rounding error of claim x the largest distance (one unit in
+            the last place).
         threads: number of threads of the compiled core. Defaults to one per core. The result does
             not depend on it.
         progress: True to show a progress bar, False for no bar. None shows a bar only on a terminal
