@@ -124,7 +124,7 @@ def array_for(
 
     Raises:
         TypeError: if `out` or `dtype` is of the wrong kind.
-        ValueError: if a type, a shape or a memory layout is wrong.
+        ValueError: if the dtype, the shape or the memory layout of `out` is wrong.
     """
     try:
         dtype_of_array = np.dtype(dtype)

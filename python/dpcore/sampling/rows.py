@@ -18,12 +18,12 @@ If rows are independent, the probability that a test reports dependence or raise
 
 | check | largest probability of a false alarm |
 |---|---|
-| one output for a whole call, all calls | 1e-8 |
-| one output for a whole call, short calls: 1e-15 per column | 1e-10 |
-| all short calls on one side equal, only of commands: 1e-11, 2 sides | 2e-11 |
-| columns from call to call: 4, p-value 1e-11 | 1e-8 |
-| neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
-| dispersion: p-value 1e-9, 25 hits and misses expected, all resolutions, 2 sides | 1e-7 |
+| all rows of a call are equal, tested in all calls | 1e-8 |
+| all rows of a call are equal, tested in short calls: 1e-15 per column | 1e-10 |
+| all short calls on x (or on x') are equal, only for commands: 1e-11 each | 2e-11 |
+| variation of 4 columns from call to call: p-value 1e-11 | 1e-8 |
+| neighbours: 7 or 8 standard deviations, 25 expected pairs, on x and on x' | 3e-7 |
+| dispersion: p-value 1e-9, 25 expected hits and misses, all lengths, on x and x' | 1e-7 |
 
 The last two rows of the table are computed from the distribution of counts of about 25, not from
 the normal or the chi-square distribution. A Poisson variable with mean 25 exceeds its mean by 7
@@ -336,7 +336,7 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
         answers: True for each row that is in the event.
 
     Returns:
-        Sums to add up over calls, or None if there are too few rows.
+        Sums, which are added over all calls. None if there are too few rows.
     """
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
@@ -483,7 +483,7 @@ class Pieces:
     def statistics(self) -> dict[int, tuple[float, int]]:
         """Compute Pearson's chi-square statistic and its degrees of freedom, for each level.
 
-        Pieces with fewer than 25 expected hits or misses are left out.
+        Pieces with fewer than 25 expected hits or 25 expected misses are left out.
         """
         trials, hits = (sum(column) for column in zip(*self.single.values(), strict=True))
         rarer = min(hits, trials - hits)

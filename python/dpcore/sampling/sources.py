@@ -309,7 +309,7 @@ class CallableDraws:
         return explain_failures(self.mechanism, inputs, place.size, make_rng)
 
     def count_calls(self, size: int) -> int:
-        """Return the number of calls that draw a block of `size` rows on one side."""
+        """Return the number of calls that draw `size` rows of a block on x (or on x')."""
         if not self.in_pieces or self.globals or makes_tensors(self.mechanism):
             return 1
         return max(1, min(_PIECES_PER_BLOCK, size // _MIN_PIECE_ROWS))
@@ -504,7 +504,7 @@ def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
     has eight times as many outputs as another call, the estimate of the fixed time is 0.
 
     Args:
-        timed: time in seconds by number of outputs.
+        timed: dictionary from the number of outputs of a call to its time in seconds.
     """
     if not timed:
         return 0.0, 0.0
@@ -600,7 +600,7 @@ def sample(
 
     Raises:
         TypeError: if an argument is of the wrong kind, for example if `mech` is a Python function.
-        ValueError: if a value, a shape or a layout is wrong.
+        ValueError: if a value is out of range, or the shape or memory layout of `out` is wrong.
         KeyboardInterrupt: on Ctrl-C; `out` is then only partly filled.
 
     Source:

@@ -42,7 +42,7 @@ class Sensitivity(Record, word="Sensitivity"):
     equals `value` up to a relative error of 1e-12.
 
     Args:
-        value: largest distance, in the units of the entries.
+        value: largest distance of two neighbours, in the units of the entries.
         pair: two neighbours at this distance, vectors of float64.
         norm: "l1", "l2" or "linf".
         domain: domain of the inputs.
@@ -68,7 +68,7 @@ class Sensitivity(Record, word="Sensitivity"):
     against: Against = "another"
 
     def __post_init__(self) -> None:
-        """Check that the pair consists of members of the domain and attains the value."""
+        """Check that both inputs are members of the domain at distance `value`."""
         object.__setattr__(self, "value", real("value", self.value, low=0.0))
         choice("against", self.against, AGAINST)
         domain_of(self.domain)
@@ -317,7 +317,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
     """Compare a declared sensitivity with the true one; a difference raises no error.
 
     Args:
-        declared: the declared sensitivity, in the units of the entries.
+        declared: sensitivity that a user declares, in the units of the entries of the rows.
         transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
             object with such a method `range`), or a domain.
         norm: "l1", "l2" or "linf".
@@ -330,7 +330,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
     Raises:
         TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
         ValueError: if `declared`, `norm` or `dim` is out of range, or `dim` differs from the
-            domain's.
+            dimension of the domain.
 
     Example:
         >>> from dpcore.sensitivity import Clip

@@ -64,7 +64,7 @@ class Refutation(Answer, Record, word="Refutation"):
         f: name of the function.
         norm: "l1", "l2" or "linf", the norm of the outputs.
         domain: domain of the inputs.
-        claimed: claimed sensitivity, in the units of f.
+        claimed: claimed sensitivity, in the units of the outputs of f.
         attained: norm of f(x) - f(x') on the pair. This number is a lower bound on the sensitivity.
             Other pairs may have a larger distance, which the search did not find.
         pair: the two inputs, which are neighbours in the domain.
@@ -137,7 +137,7 @@ def refute(
         f: function without noise. Its argument is one input of the domain (shape `(dim,)` for
             vectors). It returns a number or an array of a fixed shape. A torch module is called
             without gradients, on a tensor of the dtype of its parameters.
-        claimed: claimed sensitivity of f, finite and at least 0, in the units of f.
+        claimed: claimed sensitivity of f, finite and at least 0, in the units of the outputs of f.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
         domain: domain of the inputs: a domain of dpcore (such as `Box` or `Ball`), or any object
             with `dim`, `draw` and `contains`. Coordinate ascent, gradient ascent and scipy also
@@ -167,7 +167,7 @@ def refute(
         ValueError: for one of these reasons:
 
             - an argument is out of range;
-            - f returns NaN, inf or arrays of different shapes, or two different outputs on one
+            - f returns NaN, inf or arrays of different shapes, or different outputs on the same
               input;
             - the domain contains no neighbours.
 
@@ -365,7 +365,7 @@ def assert_sensitivity(
         neighbour: neighbour relation, as in `refute`.
         rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`.
         max_examples: number of pairs that hypothesis tries, at least 1.
-        trials: number of calls of f in the search, at least 8.
+        trials: number of inputs on which the search evaluates f, at least 8.
         rng: seed of the search, 0 by default, so that a test has the same result in every run.
         derandomize: True if hypothesis draws the same examples in each run. False for new examples
             in each run.

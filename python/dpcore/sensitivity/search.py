@@ -421,7 +421,7 @@ class Space:
         ]
 
     def _corners(self, rng: np.random.Generator) -> list[Any]:
-        """Return datasets of one repeated record: the lowest, the highest, and some others."""
+        """Return datasets that repeat one record: the lowest, the highest, or another record."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
             high, low = self.extremes(rng, 2)
@@ -760,7 +760,7 @@ def torch_module(f: Callable[..., Any]) -> bool:
 
 
 class ModuleCalls:
-    """A torch module as a function of numpy vectors or rows, with the gradient of its distances."""
+    """Torch module as a function of numpy vectors or matrices, with gradients of distances."""
 
     def __init__(self, module: Any, rows: bool) -> None:
         # torch is imported already, because the module exists.

@@ -74,7 +74,7 @@ class Check(Answer, Record):
         p_value: p-value of the test that there is no fault, corrected for multiple comparisons
             within the check. None if the check is not a statistical test, or if the check was not
             run.
-        evidence: names and values of the computed numbers.
+        evidence: names and values of the numbers that the check computed.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -208,7 +208,7 @@ class CheckOutcome:
         good: sentence for a p-value above the level.
         p_value: p-value of the test that there is no fault. None for a check that applies a rule.
         flagged: True if the rule finds the fault. Not used if there is a p-value.
-        **evidence: names and values of the computed numbers.
+        **evidence: names and values of the numbers that the check computed.
     """
 
     def __init__(

@@ -437,8 +437,8 @@ def inspect(
 
     Raises:
         TypeError: if an argument is of the wrong kind, or outputs are not real numbers.
-        ValueError: if an argument is out of range, or outputs are not finite or differ in shape
-            between calls.
+        ValueError: if an argument is out of range, an output is not finite, or the shape of outputs
+            differs between calls.
 
     Source:
         For the faults: Habernal (2022), theorem 3.2 (one-sided noise); Mironov (2012) (floating

@@ -87,7 +87,7 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
     2005, Biometrika).
 
     Returns:
-        The p-value of both statistics together, the largest correlation, the root mean square of
+        A tuple: the p-value of the combined test, the largest correlation, the root mean square of
         all correlations, and the number of pairs.
     """
     from scipy.special import gammaincc
@@ -223,7 +223,7 @@ class Seen:
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
     def noises(self) -> list[Floats]:
-        """Return the noise at each input with a known clean vector, the main input first."""
+        """Return the noise at each input whose clean vector is known, first at the main input."""
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
 

@@ -202,7 +202,7 @@ class ExactRows:
 
     Raises:
         TypeError: if an entry is not an exact number.
-        ValueError: if an entry is negative or not finite, or a row does not add up to exactly 1.
+        ValueError: if an entry is negative or not finite, or the sum of a row is not exactly 1.
     """
 
     def __init__(self, entries: npt.NDArray[Any]) -> None:
@@ -589,7 +589,7 @@ class _Tile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A table and the pairs of its rows that are neighbours."""
+    """Table of probabilities, with the pairs of its rows that are neighbours."""
 
     table: Table
     neighbours: Neighbours

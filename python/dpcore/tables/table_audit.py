@@ -302,9 +302,9 @@ def audit_table(
               them from the logarithms.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`: symmetric,
             finite and at least 0. None for ordinary DP.
-        claim: the epsilon to test, per unit of distance if there are distances. Defaults to the
+        claim: the epsilon to test, per unit of distance if `distances` are given. Defaults to the
             attribute `claim` of the table, if it has one.
-        log: True if the table holds natural logarithms; -inf is a probability of zero.
+        log: True if the entries of the table are natural logarithms of probabilities (-inf for 0).
         neighbour: the pairs of rows that are neighbours: None (all pairs), a symmetric matrix of
             booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs`, which is
             applied to row numbers.
@@ -333,7 +333,8 @@ def audit_table(
             - a value is out of range.
 
     Warns:
-        AssumptionWarning: if a loss is infinite and a probability may have underflowed to zero.
+        AssumptionWarning: if a loss is infinite, and a probability in the table may be zero only
+            because of underflow.
 
     Source:
         Chatzikokolakis et al. (2013), definition 1; Dwork and Roth (2014), definition 2.4.
