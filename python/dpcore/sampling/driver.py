@@ -116,7 +116,8 @@ class Shard:
         end: end of the trials.
         sides: results on x and on x': either one sum, or a list with one result per block.
         steps: digests of the first blocks of an audit, which are compared with each earlier block.
-        digests: digest, side (0 for x, 1 for x') and block number for all other blocks.
+        digests: digest, side (0 for x, 1 for x') and block number for the other blocks whose digest
+            is kept.
         calls: number of calls of the mechanism.
         same: for each call with constant columns (equal in all rows): its side and these columns.
         made: number of outputs drawn.

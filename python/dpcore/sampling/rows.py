@@ -148,7 +148,7 @@ class Same(NamedTuple):
 
 
 def same_rows(outputs: Array | Held) -> Same | None:
-    """Find the columns that are equal in all rows of a call; None without such columns.
+    """Find the columns with the same value in all rows of a call. None if all columns vary.
 
     The result is also None for a call with one row.
 

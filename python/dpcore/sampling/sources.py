@@ -203,7 +203,7 @@ def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Arra
 
 
 def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Return outputs as rows of numbers; None if they are not numbers and `width` is None."""
+    """Return outputs as rows of numbers, or None for other outputs if `width` is None."""
     try:
         array = np.asarray(outputs)
         wide = array.size // max(1, len(outputs))
@@ -276,7 +276,8 @@ class CallableDraws:
             call.
         in_pieces: True to divide each block into several calls, which alternate between x and x'.
             This is for a mechanism whose outputs do not depend on the seed.
-        same_bits: True if the same seed gives the same bits of outputs on every machine.
+        same_bits: True if the same seed gives the same bits of outputs on every machine that the
+            audit accepts.
     """
 
     mechanism: Callable[..., Any]

@@ -34,7 +34,7 @@ _MIN_TAIL_RANK: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Additional count on the first trials of an audit, beside the count of the event.
+    """Additional count (besides the count of the event) on the first trials of an audit.
 
     Args:
         tally: object that counts outputs, a `Curve` or `Hits`.

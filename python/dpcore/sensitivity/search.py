@@ -272,7 +272,7 @@ class Probe:
 
 
 def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
-    """Compute the norm of the difference of each two rows: inf if it overflows, -1 for NaN."""
+    """Compute the norm of values[i] - values_prime[i]: inf if it overflows, -1 for NaN."""
     with np.errstate(over="ignore"):
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)
@@ -650,7 +650,7 @@ class _Objective:
         self.low, self.width = space.widths(rng)
 
     def inputs(self, scaled: Floats) -> Inputs | None:
-        """Return the pair (x, x') at a point of the optimiser; None if x, x' are not neighbours."""
+        """Return the neighbours (x, x') at a point of the optimiser, or None for other points."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 

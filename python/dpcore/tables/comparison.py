@@ -479,7 +479,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """Return the names of the inputs and the names of the outputs; None for missing names."""
+    """Return the names of the inputs and of the outputs, or None for names that are missing."""
     inputs, outputs, words = (
         mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
     )
@@ -520,7 +520,7 @@ class Tally:
     def add(
         self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
     ) -> bool:
-        """Add the losses of a block of ordered pairs; return True if the largest loss increases.
+        """Add the losses of a block of ordered pairs; return True if `best` changes.
 
         Args:
             losses: largest loss of each pair over all outputs, shape `(rows, others)`.

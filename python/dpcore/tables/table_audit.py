@@ -76,7 +76,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             privacy).
         epsilon: the largest loss of a pair of neighbours, in nats. With distances, each loss is
             divided by the distance of x and x'. `epsilon` is inf if a pair has an infinite loss, or
-            if a pair at distance 0 has a positive loss.
+            if a pair at distance 0 has a loss above `tolerance`.
         witness: row number of x, row number of x' and column number of the output that attain
             `epsilon`. If several pairs or outputs attain `epsilon`, the first pair and its first
             output are given. If the table is an object with a method `loss_rows`, this method
@@ -88,8 +88,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             unit of distance if distances were given. Shape `(inputs,)`; 0 for an input without
             neighbours.
         pairs: number of ordered pairs of neighbours that were compared.
-        infinite_pairs: number of ordered pairs with an infinite loss, or with distance 0 and a
-            positive loss.
+        infinite_pairs: number of ordered pairs with an infinite loss, or with distance 0 and a loss
+            above `tolerance`.
         neighbours: name of the neighbour relation.
         tolerance: largest value of `excess`, in nats, that does not refute the claim, because
             rounding can explain it.
