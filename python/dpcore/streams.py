@@ -1,11 +1,13 @@
-"""Random streams: seeds, purposes and blocks; arrays to fill; the global generators.
+"""Random streams: seeds, blocks, arrays to fill, and the global generators.
 
-The name of a stream does not contain the noise: with the same seed, purpose, side and block, all
-noises read the same random words.
+A stream of random bits depends on four numbers: the seed, the purpose of the draws, the side (x or
+x') and the number of the block. It does not depend on the distribution of the noise. So Laplace
+noise and Gaussian noise are computed from the same bits if these four numbers are equal.
 
-The global generators of Python, numpy and torch are seeded from a stream and restored later. Each
-generator gets a full state of 624 words of 32 bits instead of a seed. torch's own CPU generator
-keeps only 32 bits of a seed, and among 10^5 blocks some seeds of 32 bits would be equal.
+dpcore sets the states of the global generators of Python, numpy and torch from a stream, and
+restores the old states later. A Mersenne twister gets a full state of 624 words of 32 bits instead
+of a seed. The reason is that the CPU generator of torch uses only 32 bits of a seed. Among 10^5
+blocks, some seeds of 32 bits would be equal.
 """
 
 from __future__ import annotations
@@ -60,14 +62,15 @@ _DrawFunction = Callable[..., Any]
 
 
 def seed_of(rng: Rng) -> int:
-    """Return the seed of a run, in [0, 2**63).
+    """Return the seed of an audit or of some draws, in [0, 2**63).
 
     Args:
-        rng: None draws fresh entropy from the operating system, so a forked child never repeats its
-            parent. An int in [0, 2**63) is the seed. A Generator is used to draw one integer.
+        rng: None, an int in [0, 2**63) or a numpy Generator. With None, the seed is drawn from the
+            operating system, so that a forked child has another seed than its parent. An int is the
+            seed. A Generator draws the seed.
 
     Raises:
-        TypeError: if `rng` is not of these kinds.
+        TypeError: if `rng` has another type.
         ValueError: if an int is out of range.
     """
     if rng is None:
@@ -80,29 +83,29 @@ def seed_of(rng: Rng) -> int:
 
 
 def threads_of(threads: Any, default: int | None = None) -> int:
-    """Return the number of threads; None means `default`, or else all cores."""
+    """Return the number of threads. None means `default`, or all cores without a default."""
     if threads is None:
         return _core.cores() if default is None else default
     return integer("threads", threads, 1, _core.MOST_THREADS)
 
 
 def block_of(elements: int, device: str = "cpu") -> int:
-    """Compute the number of trials in a block, which is the same on every machine.
+    """Compute the number of trials in a block. It does not depend on the machine.
 
     Args:
         elements: numbers in one output.
-        device: type of the device that a user's torch module is on.
+        device: type of the device of the torch module, such as "cpu" or "cuda".
     """
     return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))
 
 
 def shared_block(trials: int, threads: int) -> int:
-    """Compute the number of trials in a block such that every thread has one block."""
+    """Compute a block length such that every thread has one block of the trials."""
     return max(1, trials // threads)
 
 
 def check_size(size: int, dim: int) -> int:
-    """Check a number of outputs with `dim` entries: at least 0, and small enough for memory."""
+    """Return the number of outputs after a check: at least 0, and small enough for memory."""
     size = integer("size", size, 0)
     if size * dim >= MOST_DRAWS // 8:
         raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
@@ -115,13 +118,13 @@ def array_for(
     """Return the array to fill: `out` after a check, or a new array.
 
     Args:
-        out: array from the caller, or None.
+        out: array that the caller passes, or None for a new array.
         shape: required shape.
         dtype: float64 or float32.
 
     Raises:
         TypeError: if `out` or `dtype` is of the wrong kind.
-        ValueError: if a type, a shape or a memory layout is wrong.
+        ValueError: if the dtype, the shape or the memory layout of `out` is wrong.
     """
     try:
         dtype_of_array = np.dtype(dtype)
@@ -172,7 +175,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
 
 @contextmanager
 def quiet_seed(*words: int) -> Iterator[None]:
-    """Seed the global generators from a few words and hide warnings; see `seeded_globals`."""
+    """Seed the global generators from integers and hide warnings; restore both at the end."""
     with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -180,9 +183,10 @@ def quiet_seed(*words: int) -> Iterator[None]:
 
 @contextmanager
 def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
-    """Seed each default generator of torch from separate words, and restore the states at the end.
+    """Seed each default generator of torch separately, and restore the states at the end.
 
-    Generators of CUDA keep a seed of 64 bits and count from there (Philox).
+    torch has a default generator for the CPU and for each device. A CUDA generator has a seed of 64
+    bits and a counter (Philox).
 
     Args:
         rng: generator of their states.
@@ -205,7 +209,10 @@ _seeded_in = os.getpid()
 
 
 def reseed_a_forked_child() -> None:
-    """Seed the global generators of a forked child anew: its siblings inherit the same states."""
+    """Seed the global generators again in a forked child.
+
+    Otherwise all children of a process would have the same states.
+    """
     global _seeded_in
     if os.getpid() != _seeded_in:
         _seeded_in = os.getpid()
@@ -216,7 +223,7 @@ def reseed_a_forked_child() -> None:
 
 
 def torch_generators() -> list[Any]:
-    """List torch's default generators, of the CPU and the devices in use; empty without torch."""
+    """List torch's default generators of the CPU and of devices in use; empty without torch."""
     torch = imported_module("torch")
     # A module that replaces torch has no default generator.
     generators = [torch.default_generator] if has_all(torch, "default_generator") else []
@@ -239,7 +246,7 @@ def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
 
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
-    """Give torch's twister a full state with all words used up, as after `manual_seed`."""
+    """Set the full state of torch's Mersenne twister, as after `manual_seed`."""
     seeded = _torch_state()
     if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
@@ -250,16 +257,16 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
 
 
 def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """Return the words in torch's state: each word of 32 bits is stored in 64 bits."""
+    """Return the words of a torch state as 64-bit numbers, in each of which 32 bits are used."""
     return state[_TORCH_HEADER_BYTES : _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS].view(np.uint64)
 
 
 @functools.cache
 def _torch_state() -> npt.NDArray[np.uint8] | None:
-    """Return a state of torch's twister after `manual_seed`, or None if the layout differs.
+    """Return a state of torch's Mersenne twister, or None if its layout is not as expected.
 
-    All words follow from the first word by the recursion with which every implementation seeds. A
-    state with another layout is therefore detected.
+    After `manual_seed`, a known recursion gives all words from the first word. The function uses
+    this recursion to detect another layout.
     """
     torch = imported_module("torch")
     state: npt.NDArray[np.uint8] = (
@@ -284,11 +291,11 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
 
 
 class Generators:
-    """Generators of this process whose states are compared, and restored at the end.
+    """Random generators of this process, whose states can be read, compared and restored.
 
     Args:
-        states: two functions for each generator, one that returns its state and one that sets it. A
-            generator whose state cannot be read is left out.
+        states: two functions for each generator: the first function returns the state, and the
+            second function sets the state. A generator whose state cannot be read is left out.
         globals: number of global generators, which come first in the list.
     """
 
@@ -310,7 +317,7 @@ class Generators:
 
     @classmethod
     def everywhere(cls) -> Generators:
-        """Collect the global generators, and all others that the garbage collector finds."""
+        """Collect the global generators, and all other generators in memory."""
         state_functions = cls.defaults()._states
         globals = len(state_functions)
         reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())
@@ -324,7 +331,7 @@ class Generators:
         return [get() for get, _ in self._states]
 
     def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
-        """Return the result of a call, and True if it changed the state of a generator."""
+        """Return the result of a call, and True if the call changed the state of a generator."""
         before = self.read_states()
         answer = call()
         return answer, _freeze_state(before) != _freeze_state(self.read_states())
@@ -334,7 +341,7 @@ class Generators:
             put(state)
 
     def kept(self, draw: _DrawFunction) -> _DrawFunction:
-        """Return a function with the same draws that stores the states before each draw."""
+        """Return a function that stores the states of the generators and then calls `draw`."""
 
         def drawn(*arguments: Any) -> Any:
             self._kept = self.read_states()
@@ -343,7 +350,7 @@ class Generators:
         return drawn
 
     def put_back(self, draw: _DrawFunction) -> _DrawFunction:
-        """Return a function with the same draws, each from the stored states."""
+        """Return a function that restores the stored states and then calls `draw`."""
 
         def drawn(*arguments: Any) -> Any:
             self._set(self._kept)
@@ -352,10 +359,10 @@ class Generators:
         return drawn
 
     def find_moved(self) -> tuple[bool, bool]:
-        """Return two flags: True if global generators changed, True if other generators changed.
+        """Return two flags: if a global generator changed, and if another generator changed.
 
         The global generators are restored before the second flag is computed, because the list of
-        all other generators may contain them again.
+        other generators may also contain the global generators.
         """
         size = self._globals
         first = _freeze_state(self._first)
@@ -372,7 +379,7 @@ class Generators:
 
 
 def _freeze_state(state: Any) -> Any:
-    """Convert the state of a generator to values that `==` compares."""
+    """Convert the state of a generator to values that can be compared by `==`."""
     if isinstance(state, dict):
         return {key: _freeze_state(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):

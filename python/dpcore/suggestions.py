@@ -1,8 +1,9 @@
-"""Errors of calls with a wrong argument: the intended name, or the expected type.
+"""Better errors for calls with a wrong argument: they suggest a name, or state a type.
 
-Python names an argument only if the function has no parameter of this name. Here the message also
-contains the parameter that the caller probably meant (see `dpcore.advice`). If an error occurs
-within a call, the new message names the argument or field that does not have its annotated type.
+If a call has an argument with an unknown name, the message suggests the parameter that the caller
+probably meant (see `dpcore.advice`). If an error occurs during the call, dpcore looks for an
+argument, or a field of a record, that does not have its annotated type. The new message names this
+argument or field.
 """
 
 from __future__ import annotations
@@ -36,17 +37,21 @@ _CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "
 
 
 def suggest_arguments(target: _Target) -> _Target:
-    """Decorate a function so that its errors name an argument of an unknown name or a wrong type.
+    """Decorate a function so that its errors explain a wrong argument.
 
-    An argument is compared with its annotation only after an error within the call. A call takes .1
-    microseconds longer. The function keeps its signature, types and documentation.
+    If the name of an argument is unknown, the error suggests a parameter. If an argument has a
+    wrong type, the error states the expected type.
+
+    Arguments are compared with their annotations only after an error during the call. The decorator
+    makes each call .1 microseconds longer. The function keeps its signature, annotations and
+    documentation.
 
     Args:
-        target: a function, a method or a class. A class is changed in place, in its constructor and
-            its methods. This decorator is therefore written above `dataclass`.
+        target: a function, a method or a class. The constructor and the methods of a class are
+            decorated in place. Write this decorator above `@dataclass`.
 
     Returns:
-        A function with the same arguments, or the same class.
+        A function with the same arguments, or the class itself.
 
     Example:
         >>> @suggest_arguments
@@ -91,7 +96,7 @@ def suggest_arguments(target: _Target) -> _Target:
 
 
 def suggest_in_methods(cls: type) -> None:
-    """Decorate the methods and properties that users call, as `suggest_arguments` does."""
+    """Decorate the public methods and properties of a class with `suggest_arguments`."""
     for name, method in list(vars(cls).items()):
         function: Any = method.fget if isinstance(method, property) else method
         function = getattr(function, "__func__", function)
@@ -105,9 +110,10 @@ def suggest_in_methods(cls: type) -> None:
 def _require_annotated_types(
     target: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> None:
-    """Raise a TypeError for the argument, or field of a record, that is of another type.
+    """Raise a TypeError if an argument, or a field of a record, does not have its annotated type.
 
-    An error that names its argument is not changed, nor is an error of a user's code.
+    The function returns without an error in two cases: `error` already names an argument, or
+    `error` comes from a user's code.
     """
     if passes_user_code(error) or argument_of(error) is not None:
         return
@@ -127,7 +133,7 @@ def _require_annotated_types(
 
 
 def passes_user_code(error: BaseException) -> bool:
-    """Return True if an error passed through code outside dpcore and the packages that it uses."""
+    """Return True if an error passed through a user's code (not of dpcore, numpy, scipy, torch)."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "numpy").split(".")[0] not in _OUR_PACKAGES:
@@ -145,7 +151,7 @@ def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:
 def _explain_bad_call(
     target: Callable[..., Any], text: str, args: Sequence[Any], named: Mapping[str, Any]
 ) -> str:
-    """Return the message of a bad call, with advice on the correct call."""
+    """Return the message for a call with wrong arguments, with advice on the correct call."""
     parameters = inspect.signature(target).parameters
     if match := _UNEXPECTED_KEYWORD.match(text):
         # Newer versions of Python also suggest a name.
@@ -171,7 +177,7 @@ def _explain_bad_call(
 
 
 def _write_pair_of(mechanism: Any, dim: Any) -> str:
-    """Write the argument for a pair: the mechanism's default pair if it has one."""
+    """Return the text "pair=...", with the default pair of the mechanism if there is one."""
     make = inspect.getattr_static(mechanism, "default_pair", None)
     if make is None:
         return f"pair=dpcore.pairs.zeros_ones({dim!r})"
@@ -180,7 +186,7 @@ def _write_pair_of(mechanism: Any, dim: Any) -> str:
 
 
 def _suggest_argument(argument: str, names: Sequence[str]) -> str:
-    """Format the end of a message that suggests an argument, or "" without a suggestion."""
+    """Return the end of a message, which suggests an argument, or "" without a suggestion."""
     argument = argument.lower() if argument.lower() in ("x", "x_prime") else argument
     other = called_here(argument, names)
     if other is not None:

@@ -1,8 +1,10 @@
-"""Driver of an audit's draws: it cuts runs of blocks into shards and collects their results.
+"""Division of an audit's draws into tasks for workers, and collection of the results.
 
-A shard is a run of whole blocks on both sides, which one worker draws. Its result is a few sums. So
-the counts do not depend on the worker, on the order in which shards return, or on their lengths.
-The lengths of shards are chosen by the time that earlier shards took.
+A trial is one output on x and one output on x'. A block is a fixed number of consecutive trials. A
+shard is a run of consecutive whole blocks, which one worker draws. The result of a shard is a few
+sums. Therefore the counts do not depend on which worker draws a shard, on the order in which
+results arrive, or on the lengths of shards. The length of a shard is chosen by the time that
+earlier shards took.
 """
 
 from __future__ import annotations
@@ -66,17 +68,19 @@ _SHORT_CALLS = 5
 
 
 class Task(NamedTuple):
-    """Shard to be drawn.
+    """Task for a worker: a shard (a run of consecutive trials on x and x') to draw.
 
     Args:
         purpose: purpose of the draws.
         first: first trial.
-        end: end of the trials. Both are edges of blocks, except at the ends of the whole run.
-        origin: first trial of the whole run.
-        last: end of the whole run, which may shorten a callable's last block.
-        needed: numbers of rows on x and on x' that identify a block, see `Replays.needed`.
-        zeros: number of leading zero bits of the digests that are kept, see `Replays`.
-        losses: number of times that the shard was lost with its worker.
+        end: number after the last trial. `first` and `end` are edges of blocks, except at the first
+            and the last trial of the audit.
+        origin: first trial of the audit.
+        last: end of the trials of the audit. The last block of a Python callable ends here.
+        needed: numbers of rows on x and on x' that are compared to detect repeated blocks, see
+            `Replays.needed`.
+        zeros: only digests that begin with this number of zero bits are kept, see `Replays`.
+        losses: number of workers that died while they drew this shard.
     """
 
     purpose: int
@@ -90,12 +94,12 @@ class Task(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Calls of one block that are compared with earlier blocks one by one.
+    """Digests of the outputs of one block, which are compared with each earlier block.
 
     Args:
         number: number of the block.
-        turns: for x and for x', 0 if the side was drawn first, else 1.
-        marks: digests by which repeated outputs are recognized.
+        turns: 0 for the input (x or x') that was drawn first, 1 for the other input.
+        marks: digests of the outputs on x and on x', by which repeated outputs are recognized.
     """
 
     number: int
@@ -105,20 +109,21 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Shard:
-    """Result of a worker for a run of blocks.
+    """Result of a worker for a shard (a run of consecutive trials on x and x').
 
     Args:
         first: first trial.
         end: end of the trials.
-        sides: results of the work on x and on x', as sums or as lists of results.
-        steps: marks of blocks that are compared one by one.
-        digests: digest, side and number of the other blocks, as far as they are kept.
-        calls: number of calls.
-        same: side and constant columns of each call in which columns were equal in all rows.
-        made: number of outputs made.
-        seconds: time that the shard took.
-        edges: for the first and the last block, its number and, for each side, hits, NaN and a
-            digest of some outputs. Empty if the work is not a count of an event in outputs.
+        sides: results on x and on x': either one sum, or a list with one result per block.
+        steps: digests of the first blocks of an audit, which are compared with each earlier block.
+        digests: digest, side (0 for x, 1 for x') and block number for the other blocks whose digest
+            is kept.
+        calls: number of calls of the mechanism.
+        same: for each call with constant columns (equal in all rows): its side and these columns.
+        made: number of outputs drawn.
+        seconds: time that the worker took for the shard, in seconds.
+        edges: for the first and the last block: the block number and, on each side, the hits, the
+            number of NaN and a digest of some outputs. Empty if no event was counted.
     """
 
     first: int
@@ -136,10 +141,10 @@ class Shard:
 def unite_ranges(
     first: tuple[Range, ...], second: tuple[Range, ...], name: str = "trials of the second audit"
 ) -> tuple[Range, ...]:
-    """Join adjacent ranges of trials; return disjoint ranges in increasing order.
+    """Unite two sets of ranges of trials; return disjoint ranges in increasing order.
 
     Raises:
-        ValueError: if some trials are in both ranges.
+        ValueError: if a trial is in both sets.
     """
     joined: list[Range] = []
     for start, stop in sorted(first + second):
@@ -165,18 +170,18 @@ class Done:
     sides: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
 
     def plus(self, shard: Shard) -> Done:
-        """Return the finished trials together with a returned shard."""
+        """Return the union of the counted trials and a shard, with the sum of the counts."""
         return self.joined(Done(((shard.first, shard.end),), shard.sides))
 
     def joined(self, other: Done) -> Done:
-        """Return the finished trials of two parts of a run together."""
+        """Return the union of two sets of counted trials, with the sum of their counts."""
         ranges = unite_ranges(self.ranges, other.ranges, "trials of a part")
         own_side, other_side = (a + b for a, b in zip(self.sides, other.sides, strict=True))
         return Done(ranges, (own_side, other_side))
 
     @property
     def counts(self) -> list[Any]:
-        """Numbers of hits and NaN on both sides."""
+        """Hits (outputs in the event) and number of NaN, on x and on x'."""
         return [(side.hits, side.nan) for side in self.sides]
 
     @property
@@ -185,7 +190,7 @@ class Done:
         return sum(stop - start for start, stop in self.ranges)
 
     def left(self, start: int, stop: int) -> list[Range]:
-        """List the ranges of trials of a run that are not finished."""
+        """List the ranges of trials in [start, stop) that are not counted yet."""
         edges = [start, *(edge for pair in self.ranges for edge in pair), stop]
         gaps = zip(edges[::2], edges[1::2], strict=True)
         return [(max(start, a), min(stop, b)) for a, b in gaps if max(start, a) < min(stop, b)]
@@ -193,12 +198,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Work on a native mechanism: the compiled core counts votes without making outputs.
+    """Count of an event of a native mechanism in the compiled core, without storing outputs.
 
     Args:
-        ballot: the vote.
-        route: the way of counting.
-        threads: number of threads of one task.
+        ballot: the event, a majority vote of the entries of an output between x and x'.
+        route: name of the algorithm with which the core counts.
+        threads: number of threads for one task.
     """
 
     ballot: Ballot
@@ -206,7 +211,7 @@ class Votes:
     threads: int
 
     def count(self, draws: NativeDraws, task: Task) -> tuple[Tally, Tally]:
-        """Count the votes of a shard on x and on x'."""
+        """Count the event in the trials of a task, on x and on x'."""
         sides = []
         trials, which = task.end - task.first, (task.first, task.end)
         vote = self.ballot.threshold, self.ballot.towards
@@ -218,14 +223,14 @@ class Votes:
 
 
 def keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
-    """Return the outputs unchanged: the work for draws that an attack is fitted on."""
+    """Return the outputs unchanged, for draws to which an attack is fitted."""
     return outputs
 
 
 def digest_bits(draws: Any) -> str:
-    """Return a digest of some outputs, by which two machines are compared.
+    """Return a digest of some outputs, to test if two machines draw the same bits.
 
-    It is empty for the compiled core, and for draws that the seed does not repeat.
+    The digest is empty for the compiled core, and for draws that the seed does not repeat.
     """
     if draws.native or not draws.same_bits:
         return ""
@@ -241,7 +246,7 @@ def digest_bits(draws: Any) -> str:
 
 
 def list_places(task: Task, block: int) -> list[Place]:
-    """List the blocks, and parts of blocks, that contain the trials of a task."""
+    """List the blocks that contain the trials of a task, with the first and last trial in each."""
     last = task.last if task.purpose == COUNT else task.end
     places, start = [], task.first
     while start < task.end:
@@ -254,12 +259,13 @@ def list_places(task: Task, block: int) -> list[Place]:
 
 
 def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
-    """Draw the blocks of a shard and do the work on each block, in a thread or a process.
+    """Draw the blocks of a shard, and apply `work` to the outputs of each block.
 
     Args:
         draws: object that draws one block.
-        work: function of the outputs and the first trial that returns a result. If it has a method
-            `join`, which adds up a list of results, the shard has one result per side.
+        work: function that returns a result from the outputs of a block and the number of its first
+            trial. If `work` has a method `join`, which adds results, the shard has one sum on x and
+            one on x'. Otherwise it has one result per block.
         task: the shard.
     """
     reseed_a_forked_child()
@@ -284,7 +290,7 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
 
 
 def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, shard: Shard) -> None:
-    """Draw a block on both sides and add its results to the shard."""
+    """Draw a block on x and x', and add its results to the shard."""
     turns, marks = [0, 0], [replay.NO_MARK, replay.NO_MARK]
     parts: list[list[Any]] = [[], []]
     marked = not draws.native and place.first == 0
@@ -319,10 +325,10 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
 
 @dataclass
 class Pace:
-    """Time per trial, estimated from earlier shards. It is used only for the lengths of shards.
+    """Time per trial, estimated from earlier shards, from which the lengths of shards are chosen.
 
     Args:
-        seconds: time of one worker for a trial on both sides; 0 before a shard was timed.
+        seconds: time of one worker for a trial on x and x', in seconds; 0 before a shard was timed.
         longest: largest number of trials in a timed shard.
     """
 
@@ -330,7 +336,7 @@ class Pace:
     longest: int = 0
 
     def see(self, shard: Shard) -> None:
-        """Record a shard that was returned."""
+        """Update the estimate by the time of a finished shard."""
         trials = shard.end - shard.first
         # The first shard includes the warm-up.
         weight = _PACE_WEIGHT if self.longest > 0 else 1.0
@@ -341,10 +347,10 @@ class Pace:
         """Compute the number of trials of the next shard, in whole blocks.
 
         Args:
-            left: number of trials that have not begun.
+            left: number of trials that are not part of a shard yet.
             workers: number of workers.
             block: number of trials in a block.
-            travels: False for workers in this process, which get short shards.
+            travels: True for workers in other processes. Workers in this process get short shards.
         """
         if self.seconds <= 0.0 or self.longest == 0:
             return block
@@ -361,21 +367,21 @@ class Pace:
 
 @dataclass
 class Source:
-    """Draws on both sides of a pair, and the threads or the executor that make them.
+    """Source of the draws of an audit on x and x', with the workers that draw them.
 
     Args:
         draws: object that draws one block.
-        threads: number of threads of this process; for an executor of unknown size, its number of
-            workers.
-        end: end of the run of counted trials. A callable's last block ends there too, so that a
-            slow mechanism makes no outputs that are not counted.
-        executor: executor that draws the shards. Defaults to this process's threads.
-        route: the way in which native votes are counted.
-        start: first trial of the run of counted trials.
-        course: record of the steps and of all outputs drawn.
+        threads: number of threads of this process. For an executor whose number of workers is
+            unknown, this number of workers is assumed.
+        end: end of the counted trials. The last block of a Python callable ends there too, so that
+            a slow mechanism draws no outputs that are not counted.
+        executor: executor that draws the shards. Defaults to threads of this process.
+        route: name of the algorithm with which the compiled core counts events.
+        start: first counted trial.
+        course: record of the steps of the audit, with their times and numbers of outputs.
         pace: estimated time per trial.
-        replays: digests of the outputs of earlier calls.
-        worker_count: number of workers that draw at present.
+        replays: digests of the blocks that were drawn so far.
+        worker_count: current number of workers.
     """
 
     draws: NativeDraws | CallableDraws
@@ -424,16 +430,16 @@ class Source:
         return Task(purpose, first, end, *run, needed, self.replays.zeros)
 
     def run(self, work: Any, purpose: int, todo: Sequence[Range]) -> Iterator[Shard]:
-        """Do the work on the blocks of some runs of trials; yield each shard when it is returned.
+        """Draw ranges of trials, apply `work` to each block, and yield each finished shard.
 
         Args:
-            work: work on each block, see `draw_shard`.
+            work: function that is applied to the outputs of each block, see `draw_shard`.
             purpose: purpose of the draws.
-            todo: runs of trials, which begin at the edges of blocks.
+            todo: ranges of trials, which begin at edges of blocks.
 
         Raises:
-            ValueError: if a block repeats an earlier block, or if all rows of a call have one
-                value.
+            ValueError: if a block repeats an earlier block, or if calls return equal rows that
+                differ from call to call.
         """
         block, first = self.block, self.start // self.block if purpose == COUNT else 0
         self._waiting.clear()
@@ -451,7 +457,7 @@ class Source:
             yield from run_shards(self, workers, work, purpose, todo)
 
     def check(self, purpose: int, shard: Shard) -> None:
-        """Compare the calls of a shard with all earlier calls; raise an error on a repetition."""
+        """Compare the blocks of a shard with earlier blocks; raise an error on a repetition."""
         self.course.drew(shard.made)
         for digest, side, number in (*shard.digests, *self._list_followed_digests(purpose, shard)):
             # This is done on arrival, so that a run file has the digest of every block that it
@@ -466,7 +472,7 @@ class Source:
             self._calls.see(shard.calls, shard.same)
 
     def list_digests(self, ranges: tuple[Range, ...]) -> tuple[str, ...]:
-        """List the digests of blocks in some ranges of trials, without blocks drawn ahead."""
+        """List the stored digests of the blocks that overlap some ranges of trials."""
         return tuple(
             digest.hex()
             for start, stop in ranges
@@ -477,7 +483,7 @@ class Source:
     def _list_followed_digests(
         self, purpose: int, shard: Shard
     ) -> Iterator[tuple[bytes, int, int]]:
-        """Yield the digests of counted blocks that are compared one by one."""
+        """Yield digest, side and number of the blocks of `Shard.steps`, for counted draws."""
         for step in shard.steps if purpose == COUNT else ():
             for side in sorted((0, 1), key=step.turns.__getitem__):
                 digest = step.marks[side].digest(self.replays.needed(COUNT, side))
@@ -496,11 +502,13 @@ class Source:
             raise replay.make_replay_error(self.name, there, here, seeded_by)
 
     def doubts(self) -> tuple[str, ...]:
-        """List evidence against independent rows from a few short calls; native draws need none.
+        """Make a few short calls and list evidence that their outputs are not independent.
+
+        Native mechanisms are not tested: the list is empty.
 
         Raises:
-            ValueError: if all rows of one call have one output, and all rows of another call have
-                another output.
+            ValueError: if all rows of one call are equal, all rows of another call are equal, and
+                the rows of these two calls differ.
         """
         draws = self.draws
         # If each output has its own call, rows cannot share a call.
@@ -516,7 +524,7 @@ class Source:
     def outputs(
         self, purpose: int, start: int, stop: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Draw outputs of the trials [start, stop) on x and x', shape (stop - start, ...) each."""
+        """Draw the trials [start, stop); return the outputs on x and the outputs on x'."""
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
             self.course.drew(2 * (stop - start))
@@ -535,9 +543,9 @@ class Source:
     def in_one_form(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return both sides of a pilot in the form in which an attack is fitted.
+        """Return the pilot outputs on x and x' as arrays of the same type, to fit an attack.
 
-        If the rows have several shapes, all outputs are objects from here on.
+        If outputs have different shapes, all later outputs of this source are arrays of objects.
         """
         draws, sides = self.draws, (outputs, outputs_prime)
         is_alike = (
@@ -552,9 +560,9 @@ class Source:
     def counted(
         self, event: Event, purpose: int, todo: Sequence[Range], watches: tuple[Watch, ...] = ()
     ) -> Iterator[Shard]:
-        """Count an event on x and on x'; yield each shard, which has counts for each side.
+        """Count an event on x and on x'; yield each shard, with its counts, when it is finished.
 
-        A native vote is counted without making outputs.
+        For some events of native mechanisms, the compiled core counts without storing outputs.
         """
         ballot = event_of(event).ballot
         work: Votes | TallyRows
@@ -579,7 +587,7 @@ class Source:
 def _cut_shards(
     source: Source, workers: Workers, purpose: int, todo: Sequence[Range]
 ) -> Iterator[Task]:
-    """Yield the shards of some runs of trials; each length is chosen when the shard is needed."""
+    """Yield tasks for some ranges of trials; each length is chosen when the task is needed."""
     left = sum(stop - start for start, stop in todo)
     for start, stop in todo:
         while start < stop:
@@ -592,11 +600,13 @@ def _cut_shards(
 def run_shards(
     source: Source, workers: Workers, work: Any, purpose: int, todo: Sequence[Range]
 ) -> Iterator[Shard]:
-    """Hand out the shards of some runs of trials; yield the checked results in any order.
+    """Give the shards of some ranges of trials to workers; yield the checked results.
 
-    Two shards per worker are handed out at a time, and only one until the first shard is timed. If
-    a shard is lost with its worker, it is handed out again in two halves. A single block that was
-    lost three times raises an error.
+    Results are yielded in the order in which they arrive.
+
+    At any time, at most two shards per worker are handed out (one shard per worker until the first
+    result arrives). If a worker dies, the shard that it was drawing is handed out again in two
+    halves. If three workers die with the same single block, dpcore raises a RuntimeError.
     """
     new, again = _cut_shards(source, workers, purpose, todo), deque[Task]()
     flying: dict[Any, Task] = {}
@@ -637,7 +647,10 @@ def run_shards(
 
 
 def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]:
-    """Return the halves of a lost shard, or a single block again unless it was lost three times."""
+    """Return the two halves of a lost shard, or the same task if it has a single block.
+
+    If a single block was lost three times, the function raises a RuntimeError.
+    """
     blocks = -(-task.end // source.block) - task.first // source.block
     if blocks > 1:
         middle = (task.first // source.block + blocks // 2) * source.block
@@ -651,7 +664,7 @@ def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]
 
 
 def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]:
-    """Draw again the outputs that an `Audit` counted, see `Audit.outputs`."""
+    """Draw again `size` outputs that an `Audit` counted, from trial `start` on."""
     choice("side", side, ("x", "x_prime"))
     start, size = integer("start", start, 0), integer("size", size, 0)
     if not any(low <= start and start + size <= high for low, high in audit.ranges):

@@ -1,10 +1,11 @@
-"""Detection of repeated outputs by digests of blocks, if a repetition is not due to chance.
+"""Detection of repeated blocks of outputs, by digests (hashes) of the blocks.
 
-Two blocks of r independent rows are equal with probability s^r, where s is the probability that two
-rows are equal. The collision entropy of a row is -ln s. For example, a word that is kept with
-probability .99 has s = .98, and two blocks of a hundred such rows are often equal. An upper limit
-of s is computed from pairs of pilot rows. An equal pair among B blocks is an error if B^2
-s^r / 2 < 2^-40.
+A row is one output. Let s be the probability that two independent rows are equal. Then two blocks
+of r independent rows are equal with probability s^r. The collision entropy of a row is -ln s. For
+example, if each output is a word that is kept with probability .99, s is about .98, and two blocks
+of a hundred rows are equal with probability .13. So equal blocks may be due to chance. An upper
+confidence limit of s is computed from pairs of pilot rows. If two of B blocks are equal and B^2 s^r
+/ 2 < 2^-40, dpcore raises an error.
 """
 
 from __future__ import annotations
@@ -54,18 +55,21 @@ Where = tuple[int, int, int]
 
 
 class Collisions(NamedTuple):
-    """Number of disjoint pairs of rows, and number of these pairs that were equal."""
+    """Number of disjoint pairs of rows, and number of pairs whose two rows are equal."""
 
     pairs: int = 0
     equal: int = 0
 
     @property
     def entropy(self) -> float:
-        """Lower limit of the collision entropy of a row, -ln s, at 1 - 1e-6; 0 without pairs."""
+        """Lower confidence limit (level 1 - 1e-6) of the collision entropy; 0 without pairs.
+
+        The collision entropy is -ln s, where s is the probability that two rows are equal.
+        """
         return _entropy_bound(self.pairs, self.equal)
 
     def plus(self, other: Collisions) -> Collisions:
-        """Add the pairs of two counts."""
+        """Return the sum of two counts of pairs."""
         return Collisions(self.pairs + other.pairs, self.equal + other.equal)
 
 
@@ -75,21 +79,25 @@ def _entropy_bound(pairs: int, equal: int) -> float:
 
 
 def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
-    """Return True if B^2 s^r / 2 < 2^-40, where -ln s is at least the given entropy.
+    """Return True if equal blocks of outputs cannot be explained by chance.
 
-    For one block the condition is s^r < 2^-40.
+    Two rows are equal with probability s, and `entropy` is a lower limit of -ln s. For B blocks of
+    r rows, the condition is B^2 s^r / 2 < 2^-40.
+
+    For one block, the condition is s^r < 2^-40.
     """
     pairs = 2.0 * math.log(blocks) - math.log(2.0) if blocks > 1 else 0.0
     return rows * entropy - pairs > _CHANCE_EXPONENT
 
 
 class Mark(NamedTuple):
-    """Digests by which the outputs of a call are recognized if they are repeated.
+    """Digests of the outputs of one call, by which a repetition of the outputs is recognized.
 
     Args:
         rows: number of rows in the call.
-        digests: digests of the first rows, by their number, in increasing order.
-        collisions: equal pairs among the rows of pilot draws; empty for other draws.
+        digests: dictionary from n to the digest of the first n rows, for increasing n.
+        collisions: number of pairs of rows, and of equal pairs, for pilot draws. Empty for other
+            draws.
     """
 
     rows: int
@@ -97,10 +105,11 @@ class Mark(NamedTuple):
     collisions: Collisions
 
     def digest(self, needed: float) -> bytes | None:
-        """Return the digest that alone excludes chance, or None if there is no such digest.
+        """Return the digest of enough rows to exclude an equal digest by chance, or None.
 
         Args:
-            needed: number of rows that excludes chance, see `Replays.needed`.
+            needed: number of rows with which equal digests are not due to chance, see
+                `Replays.needed`.
         """
         rows = max(self.digests, default=0)
         return self.digests[rows] if rows >= needed > 0.0 else None
@@ -116,12 +125,13 @@ def begins_with_zeros(digest: bytes, zeros: int) -> bool:
 
 
 def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
-    """Make the mark of one call's outputs.
+    """Compute the digests (the `Mark`) of the outputs of one call.
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
-        needed: number of rows that excludes chance; further rows are not used.
-        pilot: True to count equal pairs of rows too.
+        needed: number of rows with which equal digests are not due to chance. Further rows are not
+            used.
+        pilot: True to count equal pairs of rows too, for pilot draws.
     """
     size = len(outputs)
     rungs = list(_iterate_prefix_sizes(size, needed))
@@ -139,7 +149,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
 
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
-    """Yield increasing numbers of first rows to mark, up to the sufficient number or all rows."""
+    """Yield increasing numbers n, for digests of the first n rows, until n is sufficient."""
     for rung in (*_MARKED_ROW_NUMBERS, size):
         if needed <= 0.0 or size == 0:
             return
@@ -149,22 +159,22 @@ def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
 
 
 def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
-    """Count the equal pairs among disjoint pairs of neighbouring encoded rows."""
+    """Count equal pairs among the rows (1, 2), (3, 4), ... of encoded outputs."""
     pairs = len(rows) // 2
     same = (rows[: 2 * pairs : 2] == rows[1 : 2 * pairs : 2]).all(axis=1)
     return Collisions(pairs, int(np.count_nonzero(same)))
 
 
 def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Encode outputs as rows of bytes, which are equal if and (almost) only if the outputs are.
+    """Encode each output as a row of bytes. Rows are equal (almost) only if outputs are equal.
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
 
     Returns:
-        Bytes of shape `(size, width)`; the width is 8 for wide rows. NaN equals NaN, and 0.0
-        differs from -0.0. None for objects that cannot be pickled. The width does not depend on the
-        lengths of strings.
+        Bytes of shape `(size, width)`. Outputs of many bytes are hashed, with width 8. Equal bits
+        of NaN give equal rows, and 0.0 and -0.0 give different rows. The width does not depend on
+        the lengths of strings. None if the outputs are objects that cannot be pickled.
     """
     size, entries = len(outputs), math.prod(outputs.shape[1:])
     if outputs.dtype.names is not None:
@@ -184,12 +194,12 @@ def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Compute a 64-bit number for every row of words.
+    """Compute a 64-bit hash of each row of 64-bit words.
 
-    It takes a fifth of the time of a hash of all bytes.
+    The hash is a product modulo 2^64 of the words and odd numbers.
 
-    A product modulo 2^64 loses the high bits of a word, and numbers such as 1.0 have only high
-    bits. Therefore the high bits are first mixed into the low bits.
+    Such a product loses the high bits of a word, and floats such as 1.0 have only high bits.
+    Therefore the high bits are first mixed into the low bits.
     """
     mixed = words >> np.uint64(32)
     mixed ^= words
@@ -199,14 +209,14 @@ def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @functools.lru_cache(maxsize=8)
 def _make_multipliers(width: int) -> npt.NDArray[np.uint64]:
-    """Make odd numbers, which are the same on every machine."""
+    """Return fixed random odd numbers, which are the same on every machine."""
     return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
 
 def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Compute a digest of every row of objects, from their pickled bytes.
+    """Compute a digest of every row of objects, from the pickled bytes of the objects.
 
-    The text of an object is not used, because it may leave out a difference.
+    The `repr` of an object is not used, because it may be equal for different objects.
     """
     try:
         rows = [
@@ -220,9 +230,9 @@ def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Compute a 64-bit number for every string, as a polynomial in its letters.
+    """Compute a 64-bit hash of every string, a polynomial in its characters.
 
-    Trailing NULs are ignored.
+    NUL characters at the end of a string are ignored.
     """
     size, entries = outputs.shape
     letter = np.uint32 if outputs.dtype.kind == "U" else np.uint8
@@ -239,11 +249,11 @@ def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 class _RepeatedRun(NamedTuple):
-    """Consecutive blocks that are equal to a run of earlier blocks.
+    """Run of consecutive blocks whose outputs are equal to a run of earlier blocks.
 
     Args:
-        apart: distance to the earlier blocks in numbers of blocks, or 0 if those were for another
-            purpose or side.
+        apart: distance to the earlier run, as a number of blocks. 0 if the earlier run was drawn
+            for another purpose or on the other input of the pair.
         length: number of blocks.
         rows: number of rows of the shortest block.
     """
@@ -254,10 +264,11 @@ class _RepeatedRun(NamedTuple):
 
     @property
     def independent(self) -> int:
-        """Number of rows in pairs of blocks that share no block.
+        """Number of rows in those pairs of equal blocks that have no block in common.
 
-        A stream of period 1 makes all blocks equal. Only one pair among three equal blocks is
-        independent, and the probability (sum of p^3)^r of three equal blocks is more than s^2r.
+        If a random stream has period 1, all blocks are equal, and a block is part of two pairs.
+        Pairs with a common block are not independent: three blocks of r rows are equal by chance
+        with probability (sum of p^3)^r, which is more than s^(2r).
         """
         if self.apart == 0 or self.length <= self.apart:
             return self.length * self.rows
@@ -268,15 +279,17 @@ class _RepeatedRun(NamedTuple):
 
 @dataclass
 class _BlockOrder:
-    """Blocks of one order, by number on either side or by call, and runs of equal blocks.
+    """Record of the blocks drawn so far, in one order, and of runs of equal blocks.
 
-    The first blocks are compared in the order in which they were drawn. If outputs have only a few
-    values, two equal blocks may be due to chance, while a run of equal blocks is not.
+    The order is either by block number on each of x and x', or by call.
+
+    If outputs have only a few different values, two equal blocks may be due to chance, but a long
+    run of equal blocks is not.
 
     Args:
-        whole: digest of all outputs of a block.
-        places: latest block of each digest.
-        block_of: block of each call; empty for blocks by number.
+        whole: dictionary from a block to the digest of all its outputs.
+        places: latest block that has a given digest.
+        block_of: block of each call. Empty if the order is by block number.
     """
 
     whole: dict[Where, bytes] = field(default_factory=dict)
@@ -294,7 +307,8 @@ class _BlockOrder:
         Args:
             here: the block.
             mark: mark of its outputs.
-            entropies: lower limits of the entropies on x, on x', and on both sides.
+            entropies: lower limits of the collision entropy of a row on x, on x', and on either
+                input.
         """
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
@@ -317,7 +331,7 @@ class _BlockOrder:
         return None
 
     def _find_longest_match(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
-        """Find the largest number of first rows that an earlier block shares, and that block."""
+        """Find the earlier block with the most equal first rows, and the number of these rows."""
         for rows, digest in reversed(mark.digests.items()):
             there = self.places.get(digest)
             if there is not None and there != here:
@@ -334,7 +348,10 @@ class _BlockOrder:
     def _follow(
         self, here: Where, mark: Mark, runs: dict[Where, _RepeatedRun]
     ) -> dict[Where, _RepeatedRun]:
-        """Find the runs of equal blocks that end with this block, by the block that it equals."""
+        """Return the runs of equal blocks that end with this block.
+
+        The keys are the earlier blocks that are equal to this block.
+        """
         purpose, side, number = here
         last, before = self._runs.get((purpose, side), (-1, {}))
         for place, run in before.items() if last == number - 1 else ():
@@ -357,9 +374,10 @@ class _BlockOrder:
 
 @dataclass
 class Replays:
-    """Marks (digests) of an audit's blocks, in the order of numbers and in the order of calls.
+    """Digests of the blocks of an audit, to detect a block that repeats an earlier block.
 
-    Blocks after the first ones are compared only by a digest.
+    The first blocks are compared with each other in two orders: by block number, and in the order
+    of calls. Later blocks are compared only by one digest.
     """
 
     zeros: int = 0
@@ -371,7 +389,10 @@ class Replays:
     _collisions: dict[int, Collisions] = field(default_factory=dict)
 
     def needed(self, purpose: int, side: int) -> float:
-        """Compute the number of rows of a block that excludes chance; 0 if no number does."""
+        """Compute how many rows must be equal so that equal blocks are not due to chance.
+
+        The result is 0 if every number of equal rows may be due to chance.
+        """
         if purpose != COUNT and side not in self._collisions:
             return math.inf
         entropy = self.collisions[side].entropy
@@ -379,7 +400,7 @@ class Replays:
 
     @property
     def collisions(self) -> tuple[Collisions, Collisions]:
-        """Numbers of pairs and of equal pairs among the pilot's rows on x and on x'."""
+        """Number of pairs of pilot rows, and number of equal pairs, on x and on x'."""
         first, second = (self._collisions.get(side, Collisions()) for side in (0, 1))
         return first, second
 
@@ -389,7 +410,7 @@ class Replays:
         digests: dict[bytes, tuple[int, int]],
         zeros: int,
     ) -> None:
-        """Take over the state of another process for this run."""
+        """Set the state to the state that another process had in the same audit."""
         self._collisions = dict(enumerate(collisions))
         self.digests, self.zeros = dict(digests), zeros
 
@@ -399,7 +420,8 @@ class Replays:
         Args:
             here: the block.
             mark: mark of its outputs.
-            turn: 0 if its side was drawn first, else 1.
+            turn: 0 if this block was drawn before the block with the same number on the other
+                input, else 1.
 
         Returns:
             The earlier block, or None.
@@ -415,7 +437,7 @@ class Replays:
         return block if block is not None or same is None else self._calls.block_of[same]
 
     def earlier_digest(self, digest: bytes, here: Where) -> Where | None:
-        """Find an earlier counted block with this digest, and keep the digest."""
+        """Find an earlier counted block with the same digest, and store the digest."""
         if not begins_with_zeros(digest, self.zeros):
             return None
         side, number = self.digests.setdefault(digest, here[1:])
@@ -431,7 +453,7 @@ class Replays:
         return None if there == here else there
 
     def _count_collisions(self, here: Where, mark: Mark) -> None:
-        """Count equal pairs of pilot rows; if calls have one row, two calls make a pair."""
+        """Count equal pairs of pilot rows. If a call has one row, two calls are compared."""
         purpose, side, number = here
         pairs, whole = mark.collisions, mark.digests.get(mark.rows)
         if purpose != COUNT and mark.rows == 1 and number % 2:
@@ -455,7 +477,7 @@ _PURPOSE_NAMES = ("pilot", "selection", "count", "sample")
 def make_replay_error(
     name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
 ) -> ValueError:
-    """Make the error for a mechanism that returns the same outputs for two blocks."""
+    """Return the ValueError for a mechanism that returns the same outputs for two blocks."""
     blocks = [
         f"{_PURPOSE_NAMES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)

@@ -1,40 +1,42 @@
-"""Checks that rows are independent draws, which every certified bound assumes.
+"""Tests that outputs are independent draws, which every certified bound assumes.
 
-No check can prove that rows are independent. A check reports only differences that are not due to
-chance:
+A row is one output. One call of a mechanism returns many rows. A test cannot prove that rows are
+independent, but it can find dependence that is not due to chance. There are three tests:
 
-- *calls* (`same_rows`, `probe_calls`): one output in all rows of a call, and another output in all
-  rows of the next call. On a few extra short calls: columns that vary more between calls than
-  within them.
-- *neighbours* (`compare_neighbours`): rows at distance 1, 2, 3 ... in a call, compared with the
-  mean and the variance over all orders of these rows.
-- *dispersion* (`dispersion_p_value`): variation of the event's hits between sub-blocks.
+- *calls* (`same_rows`, `probe_calls`): all rows of a call are equal, and all rows of another call
+  are equal, but the two calls differ. A few extra short calls are also tested for columns that vary
+  more between calls than within calls;
+- *neighbours* (`compare_neighbours`): rows at distance 1, 2, 3 ... in a call are more (or less)
+  similar than rows in a random order;
+- *dispersion* (`dispersion_p_value`): the number of hits (outputs in the event) varies too much
+  between parts of the draws.
 
-The short calls are made before the first long call. An audit may consist of only three calls per
-side, and an error in every row must be reported at once, not after an hour.
+The short calls are made first, because a long call may take an hour. So an error is reported early.
 
-Error budget: fewer than one audit in a million with independent rows may be called invalid or end
-in an error here.
+If rows are independent, the probability that a test reports dependence or raises an error is below
+1e-6 per audit. This table shows its parts:
 
 | check | largest probability of a false alarm |
 |---|---|
-| one output for a whole call, all calls | 1e-8 |
-| one output for a whole call, short calls: 1e-15 per column | 1e-10 |
-| all short calls on one side equal, only of commands: 1e-11, 2 sides | 2e-11 |
-| columns from call to call: 4, p-value 1e-11 | 1e-8 |
-| neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
-| dispersion: p-value 1e-9, 25 hits and misses expected, all resolutions, 2 sides | 1e-7 |
+| all rows of a call are equal, tested in all calls | 1e-8 |
+| all rows of a call are equal, tested in short calls: 1e-15 per column | 1e-10 |
+| all short calls on x (or on x') are equal, only for commands: 1e-11 each | 2e-11 |
+| variation of 4 columns from call to call: p-value 1e-11 | 1e-8 |
+| neighbours: 7 or 8 standard deviations, 25 expected pairs, on x and on x' | 3e-7 |
+| dispersion: p-value 1e-9, 25 expected hits and misses, all lengths, on x and x' | 1e-7 |
 
-The last two rows are not tails of the normal or the chi-square distribution. They are the tails
-that counts of about 25 have: 7 standard deviations above a Poisson mean of 25 have probability 2e-9
-(8: 2e-11), and a nominal 1e-9 of Pearson's statistic is about 3e-8 in the finest resolution.
+The last two rows of the table are computed from the distribution of counts of about 25, not from
+the normal or the chi-square distribution. A Poisson variable with mean 25 exceeds its mean by 7
+standard deviations with probability 2e-9 (by 8 with probability 2e-11). A nominal p-value of 1e-9
+of Pearson's statistic has a true probability of about 3e-8 for the shortest parts.
 
-Independent rows of one call can be permuted. Take centred scores v of n rows in a circle, and a lag
-L below n/2. Over all permutations, the sum of v_i v_(i+L) has mean -S2/(n - 1) and variance
-(S2^2 - S4)/(n - 1) + (S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, where S_k is the sum of v^k
-(Wald and Wolfowitz, 1943, Annals of Mathematical Statistics 14, for L = 1; for every lag the pairs
-are n edges that meet every row twice, and the proof uses only this). The number of equal pairs is
-treated in the same way. Nothing is assumed about the distribution of a row, and ties are allowed.
+The test of neighbours uses that independent rows of one call can be permuted. Let v be numbers for
+the n rows with mean 0, and let L be a distance (lag) below n/2. Row 1 follows row n. Over all
+permutations, the sum of v_i v_(i+L) has mean -S2/(n - 1) and variance (S2^2 - S4)/(n - 1) + (S2^2 -
+2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, where S_k is the sum of v^k (Wald and Wolfowitz, 1943,
+Annals of Mathematical Statistics 14, for L = 1). The proof uses only that each row is in two of the
+n pairs, so it holds for every lag. The number of equal pairs is tested in the same way. The test
+makes no assumption about the distribution of a row, and ties are allowed.
 """
 
 from __future__ import annotations
@@ -94,9 +96,9 @@ _SUM_UNIT: Final = 2.0**-24
 Sums = npt.NDArray[np.int64]
 """Excess over the mean, variance, and a third value for the expected pairs; shape `(3, 6, 256)`.
 
-The axes after the first are the sequence (equal rows, hits of the event, ranks of at most four
-columns) and the lag. The third value is the expected number of pairs for equal rows, and the sum of
-the fourth powers of products for scores.
+The second axis has six sequences: equal rows, hits of the event, and ranks of at most four columns.
+The third axis is the lag. For equal rows, the third value is the expected number of pairs. For the
+other sequences, it is the sum of the fourth powers of products.
 """
 
 _LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
@@ -132,12 +134,12 @@ Draw = Callable[[int, int, int], Array]
 
 
 class Same(NamedTuple):
-    """Columns that are equal in all rows of one call.
+    """Columns (entries of the outputs) that have the same value in all rows of one call.
 
     Args:
         rows: number of rows in the call.
-        columns: mask of these columns, for each table of `split_by_kind`.
-        values: the first row, for each table.
+        columns: masks of these columns, one mask for each array of `split_by_kind`.
+        values: first row of each array of `split_by_kind`.
     """
 
     rows: int
@@ -146,16 +148,16 @@ class Same(NamedTuple):
 
 
 def same_rows(outputs: Array | Held) -> Same | None:
-    """Find the columns that are equal in all rows of a call, or None if there are none.
+    """Find the columns with the same value in all rows of a call. None if all columns vary.
 
-    A call of one row also gives None.
+    The result is also None for a call with one row.
 
     Args:
         outputs: outputs of one call, any dtype, shape `(size, ...)`.
 
     Returns:
-        The columns and their values. For independent rows, the probability that `m` rows of one
-        call have one value and `m` rows of another call have another value is at most `2 / 4**m`.
+        The columns and their values, or None. For independent rows, two calls of `m` rows are
+        constant with two different values with probability at most `2 / 4**m`.
     """
     if len(outputs) < 2:
         return None
@@ -169,7 +171,7 @@ def same_rows(outputs: Array | Held) -> Same | None:
 
 
 def _copy_first_row(table: Array) -> Array:
-    """Return the first row, with copies of objects, because a later call may fill them again."""
+    """Return the first row, with copies of objects, because a later call may change the objects."""
     row: Array = table[0].copy()
     for place, value in enumerate(row.tolist()) if row.dtype == object else ():
         # A value that cannot be copied is compared with itself.
@@ -180,9 +182,9 @@ def _copy_first_row(table: Array) -> Array:
 
 
 def _same_held(outputs: Held) -> Same | None:
-    """Find the equal columns on the device of the outputs.
+    """Find the columns that are equal in all rows, for outputs on a device such as a GPU.
 
-    Usually the first two rows show that there are no such columns.
+    Usually the first two rows differ in all columns, so that other rows need not be compared.
     """
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not columns.entries_equal(first[0], first[1]).any():
@@ -209,11 +211,11 @@ def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
 
 @dataclass
 class Calls:
-    """Calls of a mechanism so far, by the input and the number of rows.
+    """Record of the calls of a mechanism in which columns were constant.
 
     Args:
         name: name of the mechanism in error messages.
-        way_to_draw: advice on drawing rows that do not share their noise.
+        way_to_draw: advice for the error message: how to draw independent noise for each row.
     """
 
     name: str
@@ -226,12 +228,12 @@ class Calls:
 
         Args:
             calls: number of calls.
-            comparisons: for each call with equal columns, its side (0 for x, 1 for x') and these
-                columns.
+            comparisons: for each call with constant columns, 0 (call on x) or 1 (call on x'), and
+                these columns.
 
         Raises:
-            ValueError: if an earlier call on the same side was constant too, with a different
-                value.
+            ValueError: if a column is constant in two calls on the same input, with different
+                values.
         """
         self._seen += calls
         for side, same in comparisons:
@@ -246,13 +248,13 @@ class Calls:
             self._first.setdefault((side, same.rows), same)
 
     def _excluded(self, rows: int, same: Same) -> bool:
-        """Return True if chance is excluded, given the number of calls and columns."""
+        """Return True if two constant calls with different values cannot be due to chance."""
         pairs = 2 * math.log(self._seen) + math.log(sum(map(len, same.columns)))
         return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
 
 def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:
-    """Find the first column that is constant within each of some calls but differs between them."""
+    """Find the first column that is constant within each call but differs between the calls."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
         # One call has objects and another call has a table of numbers.
@@ -268,15 +270,15 @@ def first_difference(calls: Sequence[Same], slack: float | None = None) -> int |
 
 
 def by_chance(calls: Sequence[Same], column: int) -> float:
-    """Compute the probability that a random order of all rows leaves each call constant.
+    """Compute the p-value of constant calls: the probability under a random order of all rows.
 
     Args:
         calls: calls with equal numbers of rows, each of which is constant in the column.
-        column: number of the column, counted over all tables.
+        column: number of the column, counted over all arrays of `Same.columns`.
 
     Returns:
-        The p-value, given the number of times c that each value occurs:
-        `(G! / prod c!) / ((mG)! / prod (mc)!)`.
+        The p-value `(G! / prod c!) / ((mG)! / prod (mc)!)` for G calls of m rows. Each value occurs
+        in c of these calls.
     """
     entries = [np.concatenate([v.astype(object) for v in call.values])[column] for call in calls]
     groups: list[tuple[Any, int]] = []
@@ -292,7 +294,7 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
 
 
 def _log_orders(counts: Sequence[int]) -> float:
-    """Return the logarithm of the number of orders of values with these counts."""
+    """Return the log of the multinomial coefficient: the number of orders of counted values."""
     return math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)
 
 
@@ -305,7 +307,7 @@ def _calls_differ(first: Any, second: Any) -> bool:
 
 
 def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
-    """Make the error for one noise in all rows of a call, with advice on the code."""
+    """Return the ValueError for calls whose rows are all equal, with advice on the code."""
     width = sum(map(len, call.columns))
     where = f" in place {column} of {width}" if width > 1 else ""
     what = f"outputs of {name}"
@@ -318,20 +320,23 @@ def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRA
 
 
 def looked_at(start: int, rows: int) -> int:
-    """Return the number of a call's rows that are compared; it depends on its first trial."""
+    """Return how many rows of a call are compared with each other.
+
+    The number depends on the first trial of the call.
+    """
     ordered = _FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
 def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
-    """Compare the rows of a call with rows at small distances.
+    """Compare the rows of a call with the rows at distances 1, 2, 3 ... in the call.
 
     Args:
         outputs: rows of one call, any dtype, shape `(size, ...)`.
-        answers: flags of the rows that hit the event.
+        answers: True for each row that is in the event.
 
     Returns:
-        Sums to add up over calls, or None if there are too few rows.
+        Sums, which are added over all calls. None if there are too few rows.
     """
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
@@ -347,8 +352,8 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
 def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
     """Add the sums of v_i v_(i+L) for all lags at once, by the Fourier transform.
 
-    Scores keep their scale in every call. With equal variances, a few chance pairs of a rare
-    event's hits would outweigh all calls in which another event was counted.
+    The scores of a call are not divided by their standard deviation. Otherwise a call with few hits
+    of a rare event would outweigh the other calls.
     """
     rows = scores.shape[1]
     lags = min(_MAX_LAG, (rows - 1) // 2)
@@ -367,7 +372,7 @@ def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
 
 
 def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
-    """Add the numbers of equal pairs, at the lags of `_EQUAL_LAGS`."""
+    """Add the number of pairs of equal rows at each distance (lag) of `_EQUAL_LAGS`."""
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
     two, three = counts * (counts - 1), counts * (counts - 1) * (counts - 2)
@@ -389,7 +394,7 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
 
 
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
-    """Compute the excess in standard deviations, by sequence and lag; 0 if there are few pairs."""
+    """Compute z-scores of the similarity of rows, by sequence and lag; 0 if pairs are few."""
     excess, variance, rest = sums * _SUM_UNIT
     # If a share q of n scores is large, the ratio is n q^2, the expected number of their pairs.
     fourth = np.where(rest > 0.0, rest, 1.0)
@@ -400,14 +405,15 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
 
 
 def farthest_lag(sums: Sums) -> tuple[int, float] | None:
-    """Find the lag at which rows differ most from independent rows, if chance is excluded.
+    """Find the distance (lag) of rows with the strongest dependence, if it is not due to chance.
 
     Args:
         sums: sums of `compare_neighbours`, added up over calls.
 
     Returns:
-        The lag, and the number of standard deviations by which rows are more similar than
-        independent rows (less similar if negative). None if no lag exceeds its threshold.
+        The lag and its z-score. A positive z-score means that rows are more similar than
+        independent rows, a negative one that they are less similar. None if no z-score exceeds its
+        threshold.
     """
     sigmas = lag_deviations(sums)
     beyond = np.abs(sigmas) / _LAG_THRESHOLDS
@@ -419,15 +425,18 @@ def farthest_lag(sums: Sums) -> tuple[int, float] | None:
 
 @dataclass(slots=True, eq=False)
 class Pieces:
-    """Hits of an event in aligned pieces of 1, 2, 4 ... parts of a block, as a few sums.
+    """Sums of the hits (outputs in the event) in short and long pieces of the draws.
 
-    Piece `i` of level `l` has the parts from `i 2**l` to `(i + 1) 2**l`, and a block has 16 parts.
-    All sums are sums of integers, so their order does not matter. The number of stored values grows
-    only with the number of levels, not with the number of blocks.
+    A block is cut into 16 parts. Piece `i` of level `l` consists of the parts from `i 2**l` to
+    `(i + 1) 2**l - 1`. All sums are sums of integers, so that they do not depend on the order of
+    addition. The number of stored values grows with the number of levels, not with the number of
+    blocks.
 
     Args:
-        sums: pieces, hits and squared hits, by level and trials of a piece.
-        single: trials and hits of the pieces whose neighbour is not known yet, by level and index.
+        sums: number of pieces, sum of hits and sum of squared hits, for each level and each length
+            of a piece.
+        single: trials and hits of the pieces whose adjacent piece was not counted yet, by level and
+            index.
     """
 
     sums: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
@@ -439,8 +448,8 @@ class Pieces:
 
         Args:
             number: number of the block, counted from the first counted block.
-            edges: rows at which its pieces begin and end, see `cut_block`.
-            hits: hits of each piece. The number of pieces is a power of two.
+            edges: row numbers at which the pieces begin and end, see `cut_block`.
+            hits: number of hits in each piece. The number of pieces is a power of two.
         """
         pieces = cls()
         level = (_EARLY_SUB_BLOCKS // len(hits)).bit_length() - 1
@@ -449,7 +458,7 @@ class Pieces:
         return pieces
 
     def add(self, level: int, index: int, trials: int, hits: int) -> None:
-        """Add one piece, and the longer pieces that it completes."""
+        """Add one piece, and each longer piece whose two halves are now known."""
         self._sum(level, trials, (1, hits, hits * hits))
         self._join(level, index, trials, hits)
 
@@ -472,9 +481,9 @@ class Pieces:
         return self
 
     def statistics(self) -> dict[int, tuple[float, int]]:
-        """Compute Pearson's statistic and its degrees of freedom at each level.
+        """Compute Pearson's chi-square statistic and its degrees of freedom, for each level.
 
-        Pieces with fewer than 25 expected hits or misses are left out.
+        Pieces with fewer than 25 expected hits or 25 expected misses are left out.
         """
         trials, hits = (sum(column) for column in zip(*self.single.values(), strict=True))
         rarer = min(hits, trials - hits)
@@ -496,23 +505,27 @@ class Pieces:
 
 
 def cut_block(rows: int, start: int = 0) -> list[int]:
-    """Return the edges of a block's pieces: 16 (later 4), or fewer of at least 64 trials."""
+    """Return the edges of the pieces of a block.
+
+    The first sixteen blocks have 16 pieces each, later blocks have 4. A short block has fewer
+    pieces, so that each piece has at least 64 trials.
+    """
     most = _EARLY_SUB_BLOCKS if start < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
     pieces = 1 << (max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS)).bit_length() - 1)
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 
 def dispersion_p_value(strata: Sequence[Pieces]) -> float:
-    """Compute the p-value of Pearson's test that an event is equally likely in all pieces.
+    """Compute the p-value of Pearson's test that an event has the same probability in all pieces.
 
-    The shortest pieces have at least 25 expected hits and 25 expected misses. Pieces of 2, 4, ...
-    times the length are tested too, to find slow changes.
+    Every tested piece has at least 25 expected hits and 25 expected misses. Pieces of 2, 4, ...
+    times the shortest length are tested too, to find slow changes.
 
     Args:
-        strata: the pieces of each event. There are several if the event changed.
+        strata: the pieces of each event. An audit may have several events, one after the other.
 
     Returns:
-        The smallest p-value of all these tests, or 1 if there are fewer than two pieces.
+        The smallest p-value of all lengths, or 1 if there are fewer than two pieces.
     """
     from scipy.special import chdtrc
 
@@ -526,11 +539,11 @@ def dispersion_p_value(strata: Sequence[Pieces]) -> float:
 
 @dataclass(slots=True, eq=False)
 class Evidence:
-    """Evidence on independence from the rows of some blocks, on one side and for one event.
+    """Sums for the tests of independence, from some blocks on x or on x', for one event.
 
     Args:
-        pieces: hits in pieces of the blocks.
-        near: sums of `compare_neighbours`, or None without a comparison.
+        pieces: number of hits in pieces of the blocks.
+        near: sums of `compare_neighbours`, or None if no rows were compared.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -545,14 +558,15 @@ class Evidence:
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
     ) -> Evidence:
-        """Collect the evidence of one block, which is one call of the mechanism.
+        """Compute the sums for one block, which is one call of the mechanism.
 
         Args:
             outputs: outputs of the call.
             start: first trial of the call, counted from the first counted trial.
             number: number of the block, counted from the first counted block.
             hits: function that returns the number of hits in the rows `first .. end`.
-            answers: function that returns the hits of the first rows as flags, up to an end.
+            answers: function that takes a number n and returns, for each of the first n rows, True
+                if the row is in the event.
         """
         edges = cut_block(len(outputs), start)
         pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
@@ -563,7 +577,7 @@ class Evidence:
     def of_answers(
         cls, outputs: Array | Held, start: int, number: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
-        """Collect the evidence if the event was already evaluated for every row."""
+        """Compute the sums for one block, if the event was already evaluated for every row."""
 
         def hits(first: int, end: int) -> int:
             return int(np.count_nonzero(answers[first:end]))
@@ -571,7 +585,7 @@ class Evidence:
         return cls.of(outputs, start, number, hits, lambda end: answers[:end])
 
     def __iadd__(self, other: Evidence) -> Evidence:
-        """Add the evidence of other blocks, in place."""
+        """Add the sums of other blocks, in place."""
         self.pieces += other.pieces
         if other.near is not None:
             self.near = other.near.copy() if self.near is None else self.near + other.near
@@ -579,7 +593,7 @@ class Evidence:
 
 
 def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
-    """Return the evidence as plain data."""
+    """Return the sums as a dictionary of plain data, which can be stored as JSON."""
     near, pieces = evidence.near, evidence.pieces
     return {
         "near": None if near is None else near.tolist(),
@@ -589,11 +603,11 @@ def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
 
 
 def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
-    """Read the evidence from plain data.
+    """Read the sums from a dictionary of plain data.
 
     Raises:
         TypeError: if the record is not a mapping.
-        ValueError: if the numbers cannot be sums over pieces, or have a wrong shape.
+        ValueError: if the numbers cannot be sums over pieces, or a list has a wrong length.
     """
     record = instance("evidence", record, dict)
     pieces = Pieces()
@@ -615,7 +629,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
 
 
 def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[int]]:
-    """Read lists of `width` nonnegative integers, which floats can hold."""
+    """Read lists of `width` nonnegative integers that float64 represents exactly."""
     for row in instance(name, record[name], list):
         if len(instance(name, row, list)) != width:
             raise invalid(name, f"lists of {width} whole numbers", row)
@@ -626,13 +640,13 @@ def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[in
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
-    """List contradictions to the assumption that an audit's rows are independent and equal in law.
+    """List evidence against the assumption that outputs are independent, with one distribution.
 
     Args:
-        sides: on x and on x', the evidence for each counted event.
+        sides: for x and for x', the sums (`Evidence`) for each counted event.
 
     Returns:
-        One sentence for each contradiction; empty if there is no contradiction.
+        One sentence for each test that rejects the assumption, or an empty tuple.
     """
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
@@ -645,12 +659,13 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
 
 
 def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
-    """List differences between two or more audits of one event that exclude equal distributions.
+    """Test if two or more audits of an event have the same probabilities of the event.
 
-    Only the numbers of trials and hits are compared.
+    The test uses only the numbers of trials and hits. The result has a sentence for x, and one for
+    x', if the test rejects equal probabilities.
 
     Args:
-        sides: on x and on x', the trials and hits of each audit.
+        sides: for x and for x', the number of trials and the number of hits of each audit.
     """
     doubts = []
     for side, audits in zip(("x", "x'"), sides, strict=True):
@@ -671,7 +686,7 @@ def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
 
 
 def _list_variation(side: str, strata: Sequence[Pieces], where: str) -> list[str]:
-    """Describe counts that vary too much; return an empty list if they do not."""
+    """Return a sentence if counts vary too much for independent draws, else an empty list."""
     chance = dispersion_p_value(strata)
     text = (
         f"counts on {side} vary more from {where} than those of independent draws would "
@@ -688,24 +703,24 @@ def probe_calls(
     way_to_draw: str = WAY_TO_DRAW,
     seeded_by: str | None = None,
 ) -> tuple[str, ...]:
-    """Make a few short calls on both sides and compare them.
+    """Make a few short calls on x and on x', and test if their rows are independent.
 
     Args:
         draw: function that makes one call.
         name: name of the mechanism in error messages.
         trials: number of trials of the audit.
-        block: number of rows in a call of the audit; the short calls have at most this number.
-        way_to_draw: advice on drawing rows, see `Calls`.
-        seeded_by: source of the randomness, for a mechanism whose calls may all be equal. By
-            default this is not checked here, because the blocks of the audit are checked later.
+        block: number of rows in a call of the audit. A short call has at most this number of rows.
+        way_to_draw: advice for the error message: how to draw independent noise for each row.
+        seeded_by: source of randomness to name in an error about equal calls. None means that this
+            function does not test if calls are equal, because the audit tests its blocks later.
 
     Returns:
-        Evidence against independence, one sentence for each contradiction.
+        One sentence for each test that rejects independence, or an empty tuple.
 
     Raises:
-        ValueError: if all rows of a call have one value, and all rows of another call have another
-            value. With `seeded_by`, also if all calls on one side return the same rows, although
-            the rows of a call differ.
+        ValueError: if all rows of one call are equal, all rows of another call are equal, and the
+            two calls differ. If `seeded_by` is given, also if all calls on one input return the
+            same rows, although the rows within a call differ.
     """
     if block < 2:
         return ()
@@ -734,7 +749,7 @@ def probe_calls(
 
 
 def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
-    """Raise an error if calls are constant but differ; return True if all are constant."""
+    """Raise an error if calls are constant but differ; return True if all calls are constant."""
     calls = [call for call in map(same_rows, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
@@ -746,10 +761,10 @@ def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bo
 
 
 def _same_by_chance(calls: list[Array]) -> float:
-    """Return the probability that a random order of all rows makes all calls equal.
+    """Return the p-value of equal calls: the probability under a random order of all rows.
 
-    It is 1 if the calls differ. For `G` calls of `n` rows, in which value `j` occurs `m_j` times
-    per call, it is `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
+    The p-value is 1 if the calls differ. For `G` equal calls of `n` rows, in which value `j` occurs
+    `m_j` times per call, it is `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
     """
     rows = [encode_rows(call) for call in calls]
     first = rows[0]
@@ -760,9 +775,9 @@ def _same_by_chance(calls: list[Array]) -> float:
 
 
 def _between_calls_p_value(sides: list[list[Array]]) -> float:
-    """Compute the smallest Kruskal-Wallis p-value over a few columns, with calls as groups.
+    """Compute the smallest p-value of Kruskal-Wallis tests of a few columns, with calls as groups.
 
-    The statistics of both sides are added, because one side has too few rows.
+    The statistics of the calls on x and of the calls on x' are added, because each has few rows.
     """
     from scipy.special import chdtrc
 

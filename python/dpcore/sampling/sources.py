@@ -1,16 +1,17 @@
-"""Sources of an audit's draws: the compiled core, a Python callable in blocks, or timed calls.
+"""Sources of the outputs of an audit: the compiled core, a Python callable, or timed calls.
 
-A source draws a range of trials on both sides. The range is named by (purpose, start, stop). The
-outputs are a pure function of this name and of (seed, block). They do not depend on threads, slices
-or executors. A callable is called once per block, with one generator for each block.
+A source draws the outputs of a range of trials on x and on x'. The outputs are determined by the
+seed, the block length, the purpose of the draws, and the first and the last trial. They do not
+depend on threads, on executors, or on how the range is divided. A Python callable is called once
+per block and input, with a new generator for each call.
 
-Effects that change from call to call (a warm-up, a cache, a clock) must not distinguish x from x'.
-Therefore the calls of a block on x and on x' follow each other, and the seed decides which call is
-first.
+Some effects change from call to call, such as a warm-up or a cache. These effects must not look
+like a difference between x and x'. Therefore the call on x and the call on x' follow each other in
+each block, and the seed decides which call is first.
 
-A row of timed calls holds the numbers of one output and, in the last place, its latency in
-nanoseconds. If an output is not a row of numbers, the row is an array of objects: the output and
-its latency.
+For timed calls, a row has the numbers of one output, followed by the latency (duration of the call)
+in nanoseconds. If an output is not an array of numbers, the row has two objects: the output and the
+latency.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ _MIN_CALL_SIZE_RATIO: Final = 8
 
 
 class Timed(NamedTuple):
-    """Outputs of single calls, with their times.
+    """Outputs of single calls on x and x', with the durations (latencies) of the calls.
 
     Args:
         sides: True for a call on x, False for a call on x', shape `(calls,)`.
@@ -94,24 +95,26 @@ class Timed(NamedTuple):
     outputs: list[Any]
 
     def to_rows(self, like: Array | None = None) -> Array:
-        """Return the calls as rows, on which events are evaluated.
+        """Return one row per call, with the output and the latency of the call.
 
         Args:
-            like: rows of the pilot, for calls that will be counted. None means no pilot.
+            like: rows of the pilot (the first calls of an audit), so that later rows get the same
+                form. None means no pilot.
 
         Returns:
-            The numbers of each output followed by its latency, shape `(calls, entries + 1)`. For
-            outputs that are not rows of numbers, objects of shape `(calls, 2)`.
+            The numbers of each output, followed by its latency, shape `(calls, entries + 1)`. If
+            outputs are not arrays of numbers: the outputs and the latencies as objects, shape
+            `(calls, 2)`.
         """
         return rows_of(self.outputs, self.latencies, like)
 
     def select_calls(self, is_selected: Flags) -> Timed:
-        """Return the calls with True in `is_selected`, of shape `(calls,)`, in their order."""
+        """Return the calls for which `is_selected` is True, in the same order."""
         outputs = [self.outputs[i] for i in np.flatnonzero(is_selected)]
         return Timed(self.sides[is_selected], self.latencies[is_selected], outputs)
 
     def split_calls(self, width: int) -> Iterator[Timed]:
-        """Yield runs of consecutive calls, so that few rows of `width` numbers exist at once."""
+        """Yield parts of consecutive calls, short enough to convert to rows of `width` numbers."""
         step = max(1, _NUMBERS_PER_CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
@@ -121,21 +124,24 @@ class Timed(NamedTuple):
 def time_calls(
     call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
-    """Call a function repeatedly, each time on a side that a fair coin chooses.
+    """Call a function many times, on x or x' by a fair coin, and measure the times of the calls.
 
-    The calls are made in one loop in one thread. All coins are tossed before the first call, so
-    that tossing takes no time between calls. The garbage collector is off until the last call is
-    done. Each output is copied before the next call, because that call may fill the same buffer.
+    The calls are made in one loop in one thread. All random choices are made before the first call,
+    so that they take no time between calls. The garbage collector is off during all calls. Each
+    output is copied before the next call, because the function may return the same buffer in every
+    call.
 
     Args:
-        call: `input -> output`, called once per output.
+        call: function `input -> output`, which is called once per output.
         pair: the two inputs.
-        calls: number of calls, both sides together.
-        rng: generator that tosses the coins. It does not control the function's own randomness.
+        calls: total number of calls on x and x'.
+        rng: generator that chooses x or x' for each call. The function `call` does not get this
+            generator.
         clock: function that returns the time in nanoseconds.
 
     Returns:
-        Sides, latencies and outputs of the calls.
+        A record with `sides` (True for a call on x), `latencies` in nanoseconds and `outputs` of
+        the calls, in the order of the calls.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -175,16 +181,16 @@ def time_calls(
 
 
 def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Array:
-    """Return timed calls as rows.
+    """Return one row per timed call, with its output and its latency.
 
     Args:
         outputs: outputs of the calls, in order.
         latencies: latencies in nanoseconds, shape `(calls,)`.
-        like: rows of the pilot, for calls that will be counted; else None.
+        like: rows of the pilot (the first calls of an audit), or None without a pilot.
 
     Returns:
-        Numbers of shape `(calls, entries + 1)`, or objects of shape `(calls, 2)`. If the pilot's
-        rows were numbers, an output that is not a row of numbers becomes a row of NaN.
+        Numbers of shape `(calls, entries + 1)`, or objects of shape `(calls, 2)`. If the rows of
+        the pilot were numbers, an output that is not an array of numbers becomes a row of NaN.
     """
     if like is None or like.dtype != object:
         numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
@@ -197,7 +203,7 @@ def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Arra
 
 
 def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Return outputs as rows of numbers, or None if they are not numbers and no width is given."""
+    """Return outputs as rows of numbers, or None for other outputs if `width` is None."""
     try:
         array = np.asarray(outputs)
         wide = array.size // max(1, len(outputs))
@@ -217,7 +223,7 @@ def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | N
 
 
 def _as_comparable(output: Any) -> Hashable:
-    """Return an output in a form that can be compared: a tuple for an array or list."""
+    """Return an output as a hashable object: a tuple for an array or a list."""
     if isinstance(output, (np.ndarray, np.generic)):
         output = output.tolist()
     if isinstance(output, (list, tuple)):
@@ -227,11 +233,11 @@ def _as_comparable(output: Any) -> Hashable:
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
-    """Draw the side that comes first in each of some turns.
+    """Draw which of x and x' is first in each of several turns.
 
-    In two consecutive turns, a fair coin decides if the first one begins with x and the second one
-    with x', or the reverse. The two sides then share a linear drift and an alternating effect
-    exactly.
+    For each two consecutive turns, a fair coin decides if the first turn begins with x and the
+    second turn with x', or the reverse. Then an effect that grows linearly with time, or that
+    alternates from call to call, has the same sum on x and on x'.
     """
     coins = rng.random(-(-turns // 2)) < 0.5
     firsts = np.stack([coins, ~coins], axis=1).ravel()[:turns]
@@ -239,11 +245,11 @@ def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
 
 
 class Place(NamedTuple):
-    """Requested rows of one block.
+    """Requested outputs (rows) of one block.
 
     Args:
         number: number of the block.
-        size: number of rows in the block's call.
+        size: number of rows in the call that draws the block.
         first: first requested row.
         end: end of the requested rows.
     """
@@ -256,19 +262,22 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class CallableDraws:
-    """Draws of a Python callable, with one call and one generator per block.
+    """Source of the outputs of a Python callable, with one call and one generator per block.
 
     Args:
-        mechanism: the callable.
+        mechanism: the Python callable.
         pair: the two inputs.
         seed: seed of all generators.
         block: number of trials in a block.
         shape: shape of one output.
-        globals: True to seed the global generators of Python, numpy and torch for every block too.
-        fields: names of the fields of one output, or None if no call has shown them yet.
-        in_pieces: True to make the calls of a block in pieces, alternating between x and x'. This
-            is for a mechanism whose outputs do not follow from the seed.
-        same_bits: True if the seed repeats outputs bit for bit, on every machine that is allowed.
+        globals: True to seed the global generators of Python, numpy and torch again for every
+            block.
+        fields: names of the fields of one output, for outputs with fields. None before the first
+            call.
+        in_pieces: True to divide each block into several calls, which alternate between x and x'.
+            This is for a mechanism whose outputs do not depend on the seed.
+        same_bits: True if the same seed gives the same bits of outputs on every machine that the
+            audit accepts.
     """
 
     mechanism: Callable[..., Any]
@@ -283,7 +292,7 @@ class CallableDraws:
     native = False
 
     def __post_init__(self) -> None:
-        """Store the inputs in the form in which the mechanism is called with them."""
+        """Convert the inputs to the type with which the mechanism is called."""
         object.__setattr__(self, "pair", inputs_of(self.mechanism, self.pair))
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
@@ -301,7 +310,7 @@ class CallableDraws:
         return explain_failures(self.mechanism, inputs, place.size, make_rng)
 
     def count_calls(self, size: int) -> int:
-        """Return the number of calls that draw a block of `size` rows on one side."""
+        """Return the number of calls that draw `size` rows of a block on x (or on x')."""
         if not self.in_pieces or self.globals or makes_tensors(self.mechanism):
             return 1
         return max(1, min(_PIECES_PER_BLOCK, size // _MIN_PIECE_ROWS))
@@ -309,15 +318,16 @@ class CallableDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
-        """Yield each side with the requested rows of its block; the seed draws which side is first.
+        """Yield (0, rows on x) and (1, rows on x') of a block, in an order that the seed decides.
 
-        A function that returns one output per call is called alternately on x and on x', with
-        `_ANSWERS_PER_TURN` outputs per turn.
+        A function that returns one output per call is called alternately on x and on x', a few
+        times on each.
 
         Args:
             purpose: purpose of the draws.
             place: the requested rows.
-            held: True to leave tensors on the device on which the mechanism made them.
+            held: True to leave tensors on the device of the mechanism, False to copy them to the
+                CPU.
         """
         with self._explain_failures(purpose, place):
             yield from self._draw_both(purpose, place, held)
@@ -341,9 +351,9 @@ class CallableDraws:
     def _answered_by_turns(
         self, purpose: int, place: Place
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield both sides of a block of a function that returns one output per call.
+        """Yield the outputs on x and x' of a block, for a function with one output per call.
 
-        The outputs are equal to the outputs of two separate calls.
+        The outputs are equal to the outputs of one call on x and one call on x'.
         """
         *rngs, turns = (
             make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
@@ -359,7 +369,7 @@ class CallableDraws:
     def _drawn_in_pieces(
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield both sides of a block; each side is drawn in several calls with one generator."""
+        """Yield the outputs on x and x' of a block, drawn in several calls on each input."""
         *rngs, turns = (
             make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
         )
@@ -386,11 +396,11 @@ class CallableDraws:
         return self._arranged(outputs)[place.first : place.end]
 
     def _arranged(self, outputs: Any) -> Any:
-        """Return the outputs in the audit's shape, or as objects if only some rows differ.
+        """Return the outputs in the shape of the audit, or as objects if some rows differ in shape.
 
         Raises:
-            ValueError: if all rows of one call have another shape or other fields. This is an error
-                because all rows of a call count as one observation of the shape.
+            ValueError: if all rows of one call have another shape, or other fields, than in earlier
+                calls.
         """
         names = None if isinstance(outputs, Held) else outputs.dtype.names
         if names is not None and self.fields is not None and names != self.fields:
@@ -423,10 +433,12 @@ def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
 
 
 class Course:
-    """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
+    """Record of the time and the number of outputs of each step of an audit.
+
+    The steps are "probe", "search", "fit", "count" and "report".
 
     Args:
-        bar: progress bar that shows the current step. None means none.
+        bar: progress bar that shows the current step, or None.
         clock: function that returns the time in seconds.
     """
 
@@ -441,12 +453,12 @@ class Course:
         self._timed: dict[int, float] = {}
 
     def step(self, name: str, label: str = "", total: float | None = None) -> None:
-        """Begin a step, or return to it.
+        """Begin a step, or continue an earlier step.
 
         Args:
-            name: name of the step. Time and outputs from now on are added to it.
-            label: text of the progress bar. Defaults to no change of the bar.
-            total: outputs that the step will make on both sides. Defaults to an unknown number.
+            name: name of the step. Time and outputs are added to this step until the next call.
+            label: text of the progress bar. By default, the bar does not change.
+            total: number of outputs that the step will draw on x and x' together. None if unknown.
         """
         self._settle()
         self._step = name
@@ -455,18 +467,18 @@ class Course:
             self.bar.begin(label, total)
 
     def drew(self, outputs: int) -> None:
-        """Record the number of outputs that were made."""
+        """Add to the number of outputs of the current step."""
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
         self.bar.advance(outputs)
 
     def called(self, outputs: int, seconds: float) -> None:
-        """Record a timed call."""
+        """Record the number of outputs and the duration of one call."""
         self.drew(outputs)
         self.calls += 1
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
 
     def estimate_call(self) -> tuple[float, float]:
-        """Estimate the fixed time of a call and the time per output; 0 before a call was timed."""
+        """Estimate the fixed time of a call and the time per output, in seconds; 0 without data."""
         return estimate_times(self._timed)
 
     def seconds(self, name: str) -> float:
@@ -487,13 +499,13 @@ class Course:
 
 
 def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
-    """Estimate the fixed time of a step and its time per output; 0 without a timed call.
+    """Estimate the fixed time of a call and the time per output, in seconds; 0 without data.
 
-    A call may start a process or wait for a network. Two calls, one with at least eight times the
-    outputs of the other, separate this fixed time from the time per output.
+    The fixed time is, for example, the time to start a process or to wait for a network. If no call
+    has eight times as many outputs as another call, the estimate of the fixed time is 0.
 
     Args:
-        timed: time in seconds by number of outputs.
+        timed: dictionary from the number of outputs of a call to its time in seconds.
     """
     if not timed:
         return 0.0, 0.0
@@ -508,7 +520,7 @@ def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class NativeDraws:
-    """Draws of the compiled core."""
+    """Source of the outputs of a native mechanism, which the compiled core draws."""
 
     mechanism: Native
     pair: Pair
@@ -527,7 +539,7 @@ class NativeDraws:
         return 1
 
     def place(self, purpose: int, side: int) -> tuple[Any, ...]:
-        """Return the core's arguments: the mechanism, the input, and the name of the draws."""
+        """Return the arguments of the core: the mechanism, the input, and the key of the stream."""
         point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
         return describe_natively(self.mechanism, point.size), point, draws
@@ -545,7 +557,7 @@ class NativeDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Yield each side with the requested rows of its block; the order of the sides is fixed."""
+        """Yield (0, rows on x), then (1, rows on x') of a block."""
         for side in (0, 1):
             yield side, self.draw(purpose, side, place)
 
@@ -561,40 +573,40 @@ def sample(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of a mechanism of dpcore's compiled core into a numpy array, in parallel.
+    """Draw outputs of a native mechanism of dpcore as a numpy array, with several threads.
 
-    Use it for audits and experiments, not for releasing data. The last bits of floating-point
-    outputs reveal the input, as in every textbook sampler. The generator is not cryptographic:
-    anyone who learns the seed can remove the noise.
+    Use this function for audits and experiments, not for the release of private data. The last bits
+    of floating-point outputs may reveal the input, as in every textbook sampler. The random
+    generator is not cryptographic: a person who knows the seed can remove the noise.
 
-    An audit draws with the same code; there is no second implementation. The result depends only on
-    the seed, not on the number of threads or the CPU. With the same seed, all kinds of noise use
-    the same stream of random bits. Samples that must be independent of each other need different
-    seeds.
+    An audit uses the same code to draw outputs. The result depends on the seed, but not on the
+    number of threads or on the CPU. With the same seed, all noise distributions are computed from
+    the same random bits. Use different seeds for samples that must be independent.
 
     Args:
         mech: a native mechanism, which the compiled core of dpcore draws: a noise such as
             `dpcore.Laplace(1.0)`, or a system of `dpcore.published`.
         x: the input, shape `(dim,)` with dim at least 1, finite.
         size: number of outputs, at least 0.
-        rng: None, an int in [0, 2**63) or a numpy Generator.
+        rng: source of the seed. An int in [0, 2**63) is the seed. A numpy Generator draws the seed.
+            None draws a seed from the operating system.
         out: array to fill: C-contiguous, writeable, of shape `(size, dim)` and type `dtype`.
             Defaults to a new array.
-        dtype: float64, or float32 (rounded once, after the noise was added in float64).
+        dtype: float64 or float32. For float32, the noise is added in float64 and the result is
+            rounded.
         threads: number of threads. Defaults to all cores.
 
     Returns:
-        Outputs of shape `(size, dim)`; this is `out` if it was given.
+        Outputs of shape `(size, dim)`: the array `out` if it is given, otherwise a new array.
 
     Raises:
-        TypeError: if an argument is of the wrong kind. A Python function is also refused: call it
-            directly.
-        ValueError: if a value, a shape or a layout is wrong.
+        TypeError: if an argument is of the wrong kind, for example if `mech` is a Python function.
+        ValueError: if a value is out of range, or the shape or memory layout of `out` is wrong.
         KeyboardInterrupt: on Ctrl-C; `out` is then only partly filled.
 
     Source:
         Mironov (2012), On significance of the least significant bits for differential privacy, for
-        the reason against releases.
+        the warning about the last bits.
 
     Example:
         >>> import dpcore
@@ -604,7 +616,7 @@ def sample(
         >>> bool((outputs == dpcore.sample(dpcore.Laplace(1.0), [0.0, 5.0], 1000, rng=1)).all())
         True
 
-        With twice the scale, the same random words give twice the noise:
+        With the same seed, twice the scale gives twice the noise:
 
         >>> double = dpcore.sample(dpcore.Laplace(2.0), [0.0], 3, rng=1)
         >>> bool((double == 2 * dpcore.sample(dpcore.Laplace(1.0), [0.0], 3, rng=1)).all())

@@ -1,4 +1,4 @@
-"""Counts on one block: the event, and evidence for the independence checks."""
+"""Counts of an event in a block of outputs, with data for tests of independence."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _MIN_TAIL_RANK: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Further count in addition to the event, on the first trials only.
+    """Additional count (besides the count of the event) on the first trials of an audit.
 
     Args:
-        tally: object that counts.
-        limit: number of trials on which it counts, fixed in advance.
+        tally: object that counts outputs, a `Curve` or `Hits`.
+        limit: number of trials on which this object counts, fixed before the draws.
     """
 
     tally: Curve | Hits
@@ -47,29 +47,32 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve(Record, word="Curve"):
-    """Counts of outputs with a score at or above each of several thresholds.
+    """Count of the outputs whose score is at least a threshold, for each of several thresholds.
 
     Args:
-        score: function from outputs to scores.
-        thresholds: increasing thresholds, fixed by the pilot, shape `(m,)`.
+        score: function that returns a number (the score) for each output.
+        thresholds: increasing thresholds, computed from the pilot (the first draws), shape `(m,)`.
     """
 
     score: Score
     thresholds: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the thresholds."""
+        """Make the array of thresholds read-only."""
         object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds)))
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
-        """Count the scores at or above every threshold; NaN is not counted."""
+        """Return, for each threshold, the number of outputs with a score of at least the threshold.
+
+        A score that is NaN is not counted.
+        """
         scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         return self.of_scores(
             scores_of(self.score, move_to_host(outputs)) if scores is None else scores
         )
 
     def of_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
-        """Count the given scores at or above every threshold."""
+        """Return, for each threshold, the number of scores of at least this threshold."""
         if isinstance(scores, DeviceScores):
             return scores.above(self.thresholds)
         counts = count_bins(scores, self.thresholds)
@@ -78,12 +81,12 @@ class Curve(Record, word="Curve"):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Count of the occurrences of one event, as a further count."""
+    """Count of the outputs in one additional event."""
 
     event: Event
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
-        """Count the occurrences of the event."""
+        """Count the outputs that are in the event."""
         if isinstance(outputs, Held):
             return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
         return (hits_of(evaluate_event(self.event, outputs)),)
@@ -95,7 +98,7 @@ def count_after_event(
     score: Score | None,
     scores: Floats | DeviceScores | None,
 ) -> tuple[int, ...]:
-    """Make a further count; a curve of the event's own score reuses the known scores."""
+    """Make an additional count. A `Curve` reuses scores that the event has computed."""
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
         return tally.of_scores(scores)
     return tally(outputs)
@@ -103,15 +106,16 @@ def count_after_event(
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a run of trials on one side.
+    """Counts of the outputs on x, or of the outputs on x', of some trials.
 
     Args:
         rows: number of trials.
-        hits: hits of the event; for an event that pools coordinates, then one count per group.
+        hits: number of outputs in the event. For an event that pools coordinates, followed by one
+            count per group of coordinates.
         nan: number of output entries that were NaN.
-        watched: counts of every further count.
-        watched_rows: numbers of trials of these counts.
-        evidence: evidence on the independence of the rows.
+        watched: results of each additional count (`Watch`).
+        watched_rows: number of trials of each additional count.
+        evidence: sums for tests that the outputs are independent.
     """
 
     rows: int = 0
@@ -133,7 +137,7 @@ class Tally:
         return self
 
     def __add__(self, other: Tally) -> Tally:
-        """Return the sum of both counts."""
+        """Return the sum of two tallies."""
         both = Tally()
         both += self
         both += other
@@ -148,13 +152,14 @@ def _add_counts(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, .
 
 @dataclass(frozen=True, slots=True)
 class TallyRows:
-    """Work on one block: it counts the event and the further counts on the outputs.
+    """Function that counts an event, and additional events, in the outputs of a block.
 
     Args:
         event: the event to count.
         name: name of the mechanism in error messages.
-        watches: further counts.
-        origin: first trial of the audit, from which on rows are compared. None means no comparison.
+        watches: additional counts.
+        origin: first counted trial of the audit. Outputs are tested for independence from this
+            trial on. None means no tests.
         block: number of trials in a block.
     """
 
@@ -166,7 +171,7 @@ class TallyRows:
 
     @staticmethod
     def join(parts: list[Tally]) -> Tally:
-        """Return the counts of several blocks together."""
+        """Return the sum of the counts of several blocks."""
         total = Tally()
         for part in parts:
             total += part
@@ -193,7 +198,10 @@ class TallyRows:
     def _evidence(
         self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, event_answers: Seen
     ) -> Evidence:
-        """Collect the evidence on a block's independence, from known event answers if possible."""
+        """Collect the sums for tests of independence in a block.
+
+        If it is known which outputs are in the event, the event is not evaluated again.
+        """
         number = since // self.block
         if event_answers.answers is not None:
             return Evidence.of_answers(outputs, since, number, event_answers.answers)
@@ -208,7 +216,7 @@ class TallyRows:
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
-    """Count the values in each bin between increasing edges; NaN is not in any bin.
+    """Count the values in each bin between increasing edges; NaN is not counted.
 
     A bin includes its lower edge. The result has shape `(edges + 1,)`.
     """
@@ -220,12 +228,12 @@ def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
 
 
 class Frame(NamedTuple):
-    """Cells of a sketch, fixed before the counted values are known.
+    """Bins of a histogram of scores, fixed before the scores are counted.
 
     Args:
-        edges: increasing thresholds between the cells.
-        low: values below it are kept individually.
-        high: values above it are kept individually.
+        edges: increasing edges of the bins.
+        low: values below this number are stored individually.
+        high: values above this number are stored individually.
     """
 
     edges: Floats
@@ -234,7 +242,7 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
-        """Return the frame for `size` more values per side, from sorted first values."""
+        """Choose the bins for `size` more values on each of x and x', from sorted first values."""
         values, values_prime = sides
         fewest = min(values.size, values_prime.size)
         rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, size)
@@ -245,14 +253,14 @@ class Frame(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """Scores of one side, as counts in the cells of a frame.
+    """Histogram of the scores on x, or of the scores on x', with exact values in the tails.
 
     Args:
-        frame: the cells, and the tails in which values are kept.
+        frame: the bins, and the limits of the tails in which values are stored.
         size: number of values, including NaN.
         counts: number of values in each bin of the frame.
-        low: sorted values below the frame's low end.
-        high: sorted values above the frame's high end.
+        low: sorted values below `frame.low`.
+        high: sorted values above `frame.high`.
     """
 
     frame: Frame
@@ -263,14 +271,14 @@ class Sketch(NamedTuple):
 
     @classmethod
     def of(cls, frame: Frame, values: Floats) -> Sketch:
-        """Return the sketch of some values."""
+        """Return the histogram of some values."""
         low = np.sort(values[values < frame.low])
         high = np.sort(values[values > frame.high])
         return cls(frame, values.size, count_bins(values, frame.edges), low, high)
 
     @classmethod
     def total(cls, parts: Sequence[Sketch]) -> Sketch:
-        """Return the sum of all sketches, at least one, which have the same frame."""
+        """Return the sum of one or more histograms with the same bins."""
         low = np.sort(np.concatenate([part.low for part in parts]))
         high = np.sort(np.concatenate([part.high for part in parts]))
         counts = np.sum([part.counts for part in parts], axis=0)
@@ -282,7 +290,7 @@ class Sketch(NamedTuple):
         return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> npt.NDArray[np.int64]:
-        """Count the values below points, which are edges or lie in a tail."""
+        """Count the values below each point. Each point must be an edge or lie in a tail."""
         below = np.cumsum(self.counts)
         inside = below[np.searchsorted(self.frame.edges, points)]
         in_low = np.searchsorted(self.low, points)

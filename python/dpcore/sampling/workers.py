@@ -1,8 +1,8 @@
-"""Workers that draw shards: this process, its threads, an executor's workers, or a Dask cluster.
+"""Workers that draw the outputs of an audit: this process, its threads, an executor or Dask.
 
-The mechanism is sent to a process only once. Tasks name the mechanism by its digest, and it is sent
-to workers that do not have it yet. Worker processes ignore Ctrl-C, which is meant for the main
-process.
+A shard is a run of consecutive trials that one worker draws. A large mechanism is sent to each
+worker process only once. Later tasks contain only the digest of the mechanism. Worker processes
+ignore Ctrl-C, because the main process handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -57,16 +57,17 @@ _PROCESS_ID: Final = uuid.uuid4().hex
 
 
 class LostError(Exception):
-    """Error for a shard that was lost with its worker; another worker may draw it."""
+    """Error if a worker died while it drew a shard. Another worker may draw the shard."""
 
 
 class Introduction(NamedTuple):
-    """Facts that a worker states about itself when it is sent a mechanism.
+    """Facts about a worker, which it returns when it receives a mechanism.
 
     Args:
-        host: name of its machine.
+        host: name of the worker's machine.
         versions: versions of dpcore, numpy and Python.
-        bits: digest of some outputs that the seed repeats; empty if it repeats no outputs.
+        bits: digest of some outputs, to test if two machines draw the same bits. Empty if the seed
+            does not repeat the outputs.
     """
 
     host: str
@@ -75,12 +76,14 @@ class Introduction(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Answer of a worker process.
+    """Message that a worker process returns for a task.
 
     Args:
         worker: name of the worker.
-        introduction: facts about the worker, sent with the first shard of a mechanism.
-        result: result of the task, or None if the worker does not have an object that it names.
+        introduction: facts about the worker, in the message for its first task of a mechanism. None
+            in later messages.
+        result: result of the task, or None if the worker does not have an object that the task
+            needs.
     """
 
     worker: str
@@ -89,7 +92,7 @@ class Answer(NamedTuple):
 
 
 class Workers:
-    """This process as the only worker: it draws a shard as soon as the shard is handed out."""
+    """Worker that is this process itself. It draws a shard as soon as the shard is submitted."""
 
     travels = False
     """True for workers outside this process, which get longer shards."""
@@ -115,10 +118,10 @@ class Workers:
         return list(done)
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task, or None if it must be handed out again.
+        """Return the result of a task, or None if the task must be submitted again.
 
         Raises:
-            LostError: if the task was lost with its worker.
+            LostError: if the worker of the task died.
         """
         return handle.result()
 
@@ -129,7 +132,7 @@ class Workers:
 
 
 class Threads(Workers):
-    """Threads of this process.
+    """Threads of this process as workers.
 
     Args:
         executor: executor that runs the tasks.
@@ -159,13 +162,13 @@ class Threads(Workers):
 
 
 class Processes(Threads):
-    """Processes of an executor, on this machine or on others.
+    """Processes of an executor as workers, on this machine or on other machines.
 
     Args:
         executor: executor that runs the tasks.
         count: number of processes.
-        introduce: function of the draws that returns a digest of some outputs, by which a worker's
-            bits are compared. None means no comparison.
+        introduce: function that returns a digest of some outputs of the mechanism. The digests of a
+            worker and of this process must be equal. None means no comparison.
     """
 
     travels = True
@@ -185,14 +188,17 @@ class Processes(Threads):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be handed out; few until the workers have the mechanism."""
+        """Number of shards that may be handed out at a time.
+
+        If the mechanism is large, this number is small until the workers have the mechanism.
+        """
         if not self._large:
             return _TASKS_PER_WORKER * self.count
         copies = len(self._bringing) + self._wanted
         return max(1, _TASKS_PER_WORKER * len(self._knowing) + copies)
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
-        """Hand out a task that names known objects, and contains objects that workers need."""
+        """Hand out a task. It contains large objects only if the workers do not have them yet."""
         parts = [self._part(part) for part in (draws, work)]
         large = frozenset(key for key, held in parts if len(held) > _SMALL_BYTES)
         if large != self._large:
@@ -245,10 +251,11 @@ class Processes(Threads):
             raise mistyped("mechanism", need, getattr(part, "mechanism", part)) from error
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task, or None if the worker did not have an object that it names.
+        """Return the result of a task, or None if the worker lacked an object of the task.
 
         Raises:
-            ValueError: if the worker has other versions than this process, or gives different bits.
+            ValueError: if the worker has other versions of dpcore, numpy or Python than this
+                process, or if the worker's outputs have different bits.
         """
         answer: Answer = super().result(handle)
         self._bringing.discard(handle)
@@ -265,11 +272,11 @@ class Processes(Threads):
 
 
 class Cluster(Processes):
-    """Workers of a Dask cluster, which may join and leave.
+    """Workers of a Dask cluster. Workers may join and leave during an audit.
 
     Args:
         client: a `distributed.Client`.
-        introduce: see `Processes`.
+        introduce: function that returns a digest of some outputs of the mechanism, see `Processes`.
     """
 
     def __init__(self, client: Any, introduce: Callable[[Any], str] | None = None) -> None:
@@ -284,14 +291,14 @@ class Cluster(Processes):
 
     @property
     def count(self) -> int:
-        """Number of threads of all workers, counted at most one second ago."""
+        """Number of threads of all workers, updated at most once per second."""
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_WORKER_COUNTS:
             self._count, self._counted = count_workers(self._client, 1), time.monotonic()
         return self._count
 
     @count.setter
     def count(self, value: int) -> None:
-        """Ignore the number, because the cluster reports it."""
+        """Ignore the given number of workers, because the cluster reports this number."""
 
     def _dump(self, part: Any) -> bytes:
         import cloudpickle
@@ -308,7 +315,7 @@ class Cluster(Processes):
         """Wait for some tasks; return the finished tasks.
 
         Raises:
-            RuntimeError: if the cluster has no worker after a minute without a result.
+            RuntimeError: if the cluster has no workers and returned no result for one minute.
         """
         from distributed import wait
 
@@ -328,7 +335,7 @@ class Cluster(Processes):
         """Return the result of a task.
 
         Raises:
-            LostError: if its workers died.
+            LostError: if the workers of the task died.
         """
         from distributed import KilledWorker
 
@@ -368,7 +375,7 @@ def _do_task(
     task: Any,
     introduce: Callable[[Any], str] | None,
 ) -> Answer:
-    """Do a task in a worker, if it has or receives the objects that the task names."""
+    """Do a task in a worker process, if the worker has all objects that the task needs."""
     _ignore_interrupts()
     _end_with_parent()
     worker = f"{platform.node()}/{os.getpid()}/{_PROCESS_ID}"
@@ -402,7 +409,7 @@ def _load_part(held: bytes) -> Any:
 
 
 def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C in a process that works for another one."""
+    """Ignore Ctrl-C in a worker process."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -412,7 +419,7 @@ _has_parent_watch = False
 
 
 def _end_with_parent() -> None:
-    """Make a process of a pool end when its parent process ends, even if that was killed."""
+    """Make a worker process end when its parent process ends, even if the parent was killed."""
     global _has_parent_watch
     from multiprocessing import parent_process
 
@@ -440,7 +447,7 @@ def _introduce_process(draws: Any, introduce: Callable[[Any], str]) -> Introduct
 
 
 def _compare_introductions(mine: Introduction, other: Introduction) -> None:
-    """Raise an error if a worker has other versions or gives different bits than this process."""
+    """Raise an error if a worker has other versions or draws different bits than this process."""
     if other.versions != mine.versions:
         requirement = f"workers with {', '.join(mine.versions)}, as here"
         difference = f"{other.host} with {', '.join(other.versions)}"
@@ -454,12 +461,13 @@ def _compare_introductions(mine: Introduction, other: Introduction) -> None:
 def workers_of(
     executor: Any, threads: int, introduce: Callable[[Any], str] | None = None
 ) -> Iterator[Workers]:
-    """Provide the workers of a run.
+    """Context manager that provides the workers for some draws.
 
     Args:
         executor: an executor, a Dask client, or None for this process.
-        threads: number of threads of this process; for an executor of unknown size, its workers.
-        introduce: function that returns a digest, see `Processes`.
+        threads: number of threads of this process. For an executor whose number of workers is
+            unknown, this number of workers is assumed.
+        introduce: function that returns a digest of some outputs of the mechanism, see `Processes`.
     """
     if executor is None and threads == 1:
         yield Workers()
@@ -485,7 +493,7 @@ def is_dask_client(executor: Any) -> bool:
 
 
 def count_workers(executor: Any, threads: int | None) -> int:
-    """Return the number of workers of an executor; if it is unknown, `threads` or all cores."""
+    """Return the number of workers of an executor; if unknown, `threads` or all cores."""
     if is_dask_client(executor):
         return max(1, sum(map(int, executor.nthreads().values())))
     most = getattr(executor, "_max_workers", None)
@@ -497,10 +505,10 @@ def _get_process_and_thread() -> tuple[str, int, int]:
 
 
 def runs_in(executor: Any) -> str:
-    """Determine by a test task where an executor works: "here", "threads" or "processes".
+    """Run a test task; return where an executor runs tasks: "here", "threads" or "processes".
 
     Raises:
-        ValueError: if the executor does not accept tasks any more.
+        ValueError: if the executor was shut down and accepts no tasks.
     """
     try:
         process, pid, thread = executor.submit(_get_process_and_thread).result()

@@ -1,4 +1,4 @@
-"""Sensitivities in closed form with pairs that attain them, and a search for larger ones."""
+"""Sensitivities in closed form, and a search for pairs that exceed a claimed sensitivity."""
 
 from ..pairs import Box
 from .closed_forms import Declaration, Sensitivity, declaration, laplace_scale, sensitivity
@@ -25,5 +25,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the package. The names that it imports are not listed."""
+    """List the public names of the package. Imported names are not listed."""
     return [*__all__]

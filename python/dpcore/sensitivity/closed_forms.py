@@ -1,6 +1,6 @@
-"""Sensitivities in closed form, pairs that attain them, and noise scales computed from them.
+"""Closed forms of sensitivities, pairs of inputs that attain them, and scales of noise.
 
-A `Declaration` compares a declared sensitivity with the closed form.
+A `Declaration` compares a sensitivity that a user declares with the value of the closed form.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ _DECLARATION_TOLERANCE: Final = 1e-12
 class Sensitivity(Record, word="Sensitivity"):
     """Largest distance of two neighbours of a domain, with a pair that attains it.
 
-    The constructor checks the pair by a subtraction, which a user can repeat: the pair consists of
-    members of the domain, and its distance equals `value` up to 1e-12 relative.
+    The constructor checks that both inputs are members of the domain, and that their distance
+    equals `value` up to a relative error of 1e-12.
 
     Args:
-        value: largest distance, in the units of the entries.
+        value: largest distance of two neighbours, in the units of the entries.
         pair: two neighbours at this distance, vectors of float64.
         norm: "l1", "l2" or "linf".
         domain: domain of the inputs.
-        against: "another" if the second input is any neighbour, "absent" if it is zeros.
+        against: "another" if the second input is any neighbour of the first input, "absent" if the
+            second input is the zero vector.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -67,7 +68,7 @@ class Sensitivity(Record, word="Sensitivity"):
     against: Against = "another"
 
     def __post_init__(self) -> None:
-        """Check that the pair consists of members of the domain and attains the value."""
+        """Check that both inputs are members of the domain at distance `value`."""
         object.__setattr__(self, "value", real("value", self.value, low=0.0))
         choice("against", self.against, AGAINST)
         domain_of(self.domain)
@@ -84,7 +85,7 @@ class Sensitivity(Record, word="Sensitivity"):
             raise invalid("pair", "one of neighbours", self.pair)
 
     def __str__(self) -> str:
-        """Return the value and the pair that attains it, on one line."""
+        """Return one line with the sensitivity and with the pair that attains the sensitivity."""
         absent = " against an absent row" if self.against == "absent" else ""
         return (
             f"{self.norm} sensitivity {self.value:.12g} of {self.domain!r}{absent}, "
@@ -93,7 +94,7 @@ class Sensitivity(Record, word="Sensitivity"):
 
 
 def show_pair(pair: Pair) -> str:
-    """Format both inputs on one line for messages; long inputs are shortened."""
+    """Format both inputs of a pair on one line for messages, and shorten long inputs."""
     both = (
         np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2)
         for side in (pair.x, pair.x_prime)
@@ -104,12 +105,14 @@ def show_pair(pair: Pair) -> str:
 
 @suggest_arguments
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
-    """Compute the sensitivity of releasing a member of a domain, and a pair that attains it.
+    """Compute the largest distance of two neighbours in a domain, and a pair that attains it.
 
-    The sensitivity is the largest norm of x - x' over all pairs of members, because any two members
-    are neighbours. For `HistogramCounts`, only pairs whose data differ in one record are
-    neighbours. C is the radius of the ball, a and b are the bounds of the box, and d is the
-    dimension:
+    This distance is the sensitivity of a mechanism that adds noise to a member of the domain.
+
+    The sensitivity is the largest norm of x - x' over all pairs of neighbours x, x'. Any two
+    members of a domain are neighbours. `HistogramCounts` is the exception: two histograms are
+    neighbours only if their data differ in one record. In the table, C is the radius of the ball, a
+    and b are the bounds of the box, and d is the dimension:
 
     ========================  ==============  ===============  ==========
     domain                    l1              l2               linf
@@ -125,22 +128,24 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     counts, add_remove        1               1                1
     ========================  ==============  ===============  ==========
 
-    At d = 1, three domains have sensitivity 0: Simplex, OneHot, and HistogramCounts (the counts in
-    the table) with "replace". The row Sphere is for the Sphere in the L2 norm. A Sphere in the L1
-    or Linf norm has the values of the Ball in that norm with C = 1. With ``against="absent"``, a
-    member of a ball is compared with the zero vector, because an absent record adds zeros to a sum.
-    The sensitivity is then half of the value in the table.
+    The rows "counts" are for HistogramCounts, whose argument `neighbours` is "replace" or
+    "add_remove". At d = 1, three domains have sensitivity 0: Simplex, OneHot, and HistogramCounts
+    with "replace". The row "Sphere" is for the Sphere in the L2 norm. A Sphere in the L1 or Linf
+    norm has the values of the Ball in that norm with C = 1. With ``against="absent"``, a member of
+    a ball is compared with the zero vector, because an absent record adds zeros to a sum. The
+    sensitivity is then half of the ball's value in the table.
 
     Args:
         domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
         norm: "l1" (for Laplace noise), "l2" (for Gaussian noise) or "linf".
-        against: "another" for any two neighbours, "absent" for a row and zeros (balls only).
+        against: "another" to compare any two neighbours, "absent" to compare a member with the zero
+            vector (balls only).
 
     Returns:
         The value and the pair.
 
     Raises:
-        TypeError: if the domain is not one of these, or another argument is not a string.
+        TypeError: if `domain` has none of the listed types, or another argument is not a string.
         ValueError: if `norm` or `against` is unknown, `against` does not suit the domain, or the
             value exceeds the range of float64.
 
@@ -191,11 +196,11 @@ def _min_max_rows(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
 
 
 def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
-    """Return opposite ends of the ball, along one axis or along the diagonal.
+    """Return two opposite points of the ball, along one axis or along the diagonal.
 
-    By Hoelder's inequality, the q-norm on the unit p-ball is at most d^(1/q - 1/p) if q < p, and
-    the diagonal attains this value. Otherwise it is at most 1, and any axis attains 1 (for p = inf,
-    the diagonal).
+    The ball is a ball in the p-norm, and distances are in the q-norm. If q < p, the q-norm on the
+    unit p-ball is at most d^(1/q - 1/p) (Hoelder's inequality), and the diagonal attains this
+    value. If q >= p, the q-norm is at most 1, and any axis attains 1 (for p = inf, the diagonal).
     """
     if NORMS.index(norm) < NORMS.index(domain.norm) or domain.norm == "linf":
         share = _length_of_ones(domain.dim, norm) / _length_of_ones(domain.dim, domain.norm)
@@ -210,7 +215,7 @@ def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
 def _two_units(
     domain: domains.Simplex | domains.OneHot | domains.HistogramCounts, norm: Norm
 ) -> _SensitivityForm:
-    """Return two unit vectors and their distance, which is 0 if there is only one entry."""
+    """Return two unit vectors and their distance. The distance is 0 if dim is 1."""
     x, x_prime = domains.unit_vector(domain.dim), domains.unit_vector(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
@@ -222,7 +227,7 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
 
 
 def in_norm(name: str, stated: float | Sensitivity, norm: Norm) -> float:
-    """Return a sensitivity as a number; a `Sensitivity` must be in the given norm.
+    """Return a sensitivity as a number. The norm of a `Sensitivity` must be `norm`.
 
     Raises:
         ValueError: if `stated` is a `Sensitivity` in another norm.
@@ -255,11 +260,11 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Declaration(Record, word="Declaration"):
-    """Comparison of a declared sensitivity with the true sensitivity.
+    """Comparison of a sensitivity that a user declares with the true sensitivity.
 
     Args:
-        declared: sensitivity by which the noise is scaled, finite and at least 0.
-        attained: true sensitivity, with the pair that attains it.
+        declared: sensitivity that the user declares, finite and at least 0.
+        attained: true sensitivity, with a pair that attains this sensitivity.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -282,21 +287,21 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def too_small(self) -> bool:
-        """True if the declared value is below the distance of the pair. Then the claim fails."""
+        """True if the declared sensitivity is below the true one: the noise is too small."""
         return self.attained.value > self.declared * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def too_large(self) -> bool:
-        """True if no pair is as far apart as declared. Then the noise is larger than needed."""
+        """True if the declared sensitivity is above the true one: the noise is too large."""
         return self.declared > self.attained.value * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def matches(self) -> bool:
-        """True if the declared sensitivity equals the true one up to 1e-12 relative."""
+        """True if the declared and the true sensitivity are equal up to 1e-12 relative."""
         return not (self.too_small or self.too_large)
 
     def __str__(self) -> str:
-        """Return both numbers and the pair on one line, and state a mismatch."""
+        """Return one line with both sensitivities, the pair, and a remark if they differ."""
         attained = self.attained
         shown = (
             f"declared {self.declared:.12g}, attained {attained.value:.12g} by this pair "
@@ -309,22 +314,23 @@ class Declaration(Record, word="Declaration"):
 
 @suggest_arguments
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
-    """Compare a declared sensitivity with the closed form; a difference is not an error.
+    """Compare a declared sensitivity with the true one; a difference raises no error.
 
     Args:
-        declared: the declared sensitivity, in the units of the entries.
+        declared: sensitivity that a user declares, in the units of the entries of the rows.
         transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
             object with such a method `range`), or a domain.
         norm: "l1", "l2" or "linf".
         dim: number of entries. May be left out for a domain, which has its own.
 
     Returns:
-        Both numbers, with the pair that attains the true one.
+        The declared and the true sensitivity, with a pair of inputs that attains the true
+        sensitivity.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
         ValueError: if `declared`, `norm` or `dim` is out of range, or `dim` differs from the
-            domain's.
+            dimension of the domain.
 
     Example:
         >>> from dpcore.sensitivity import Clip
@@ -339,24 +345,26 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:
-    """Compute the scale of Laplace noise for pure epsilon: b = Delta_1 / epsilon.
+    """Compute the scale b of Laplace noise for epsilon-DP: the L1 sensitivity divided by epsilon.
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
-        transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
-            object with such a method `range`), or a domain.
-        dim: number of entries. May be left out for a domain, which has its own.
-        declared: a stated L1 sensitivity, which is checked against the true one. None omits the
-            check.
+        transform: transform of the rows before the noise is added: Clip, MinMax, Normalise, or an
+            object whose method `range(dim)` returns the domain of the results. Or a `Box` or
+            another domain of dpcore.
+        dim: number of entries of a row. May be left out if `transform` is a domain.
+        declared: an L1 sensitivity to compare with the true one. dpcore raises a ValueError if they
+            differ. None means no comparison.
 
     Returns:
         The scale b, in the units of the entries.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
-        ValueError: if `declared` is not the sensitivity (the message shows a pair that attains the
-            true one), an argument is out of range, or `dim` differs from the domain's. Also if the
-            scale is not in (0, 1e300], for example for a domain with a single member.
+        ValueError: if `declared` is not the true sensitivity, an argument is out of range, or `dim`
+            differs from the dimension of the domain. Also if the scale is not in (0, 1e300], for
+            example for a domain with a single member. If `declared` is wrong, the message shows a
+            pair that attains the true sensitivity.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. For the L2 clip: Habernal (2021), theorem 5.1.
@@ -384,7 +392,7 @@ def laplace_scale(
 
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
-    """Return the domain of the results of a transform, or the domain itself."""
+    """Return the domain of the results of a transform. A domain is returned unchanged."""
     if domains.has_range(transform):
         if dim is None:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)

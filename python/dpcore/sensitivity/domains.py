@@ -1,8 +1,9 @@
-"""Domains of the inputs of a noise layer, and transforms of rows into these domains.
+"""Domains (sets of inputs of a noise layer), and transforms of rows into these domains.
 
-A domain is a set of vectors or rows, in which any two members are neighbours, or a set of
-histograms, which are neighbours if their data differ in one record. Each domain can test membership
-up to rounding and find a member near any vector.
+Most domains are sets of vectors, in which any two members are neighbours. `HistogramCounts` is a
+set of histograms. Two histograms are neighbours if their data differ in one record. Each domain can
+test if a vector is a member, with a tolerance for rounding. It can also find a member near a given
+vector.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def as_possible_vector(x: Any, dim: int) -> Floats | None:
 
 
 def rows_of(x: Any) -> Floats:
-    """Check a vector or rows of finite numbers, and return float64 of shape `(size, dim)`."""
+    """Check a vector or a matrix of finite numbers; return float64 of shape `(size, dim)`."""
     requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
     array = numeric("x", requirement, x)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
@@ -50,7 +51,7 @@ def rows_of(x: Any) -> Floats:
 
 
 def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
-    """Raise a ValueError that names the first wrong row, if a row is wrong."""
+    """Raise a ValueError that names the first row marked as wrong; return if no row is marked."""
     if wrong.any():
         place = int(np.argmax(wrong))
         name = "x" if ndim == 1 else f"row {place} of x"
@@ -58,10 +59,10 @@ def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, nd
 
 
 def row_lengths(rows: Floats, norm: str) -> Floats:
-    """Compute the norm of each row, shape `(size,)`; inf beyond the range of float64.
+    """Compute the norm of each row, shape `(size,)`. A norm that overflows float64 is inf.
 
-    Rows are first scaled by a power of two, which is exact. Thus neither squares nor sums overflow
-    or underflow.
+    Each row is first scaled by a power of two, which causes no rounding error. Then the squares and
+    the sums do not overflow or underflow.
     """
     sizes = np.abs(rows)
     largest: Floats = sizes.max(axis=-1)
@@ -75,12 +76,12 @@ def row_lengths(rows: Floats, norm: str) -> Floats:
 
 
 def vector_length(x: Floats, norm: str) -> float:
-    """Compute the norm of one vector, as `row_lengths` does."""
+    """Compute the norm of one vector; inf if the norm overflows float64."""
     return float(row_lengths(x[np.newaxis], norm)[0])
 
 
 def normalise_rows(rows: Floats, norm: str) -> Floats:
-    """Divide rows by their norms; no row may be zero."""
+    """Divide each row by its norm. The norm of every row must be above 0."""
     parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
     return np.asarray(parts / row_lengths(parts, norm)[:, np.newaxis])
 
@@ -88,7 +89,7 @@ def normalise_rows(rows: Floats, norm: str) -> Floats:
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
     """Multiply each row by min(1, radius / norm), so that it lies in the ball.
 
-    No result lies outside the ball, so a second call changes no row.
+    Rounding never puts a result outside the ball, so a second call changes no row.
     """
     outside = row_lengths(rows, norm) > radius
     if not outside.any():
@@ -112,7 +113,7 @@ _FIELD_CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class CheckedRecord(Record):
-    """Base class of records that check their fields in order."""
+    """Base class of dataclasses that check their fields in order."""
 
     __slots__ = ()
 
@@ -123,9 +124,10 @@ class CheckedRecord(Record):
 
 
 class Members(CheckedRecord):
-    """Base class of sets of vectors, with membership, clipping and drawing.
+    """Base class of domains of vectors, with the methods `contains`, `clip` and `draw`.
 
-    A subclass defines the distance of a vector outside, a nearby member, and a random member.
+    A subclass defines the distance of a vector from the domain, a member near a vector, and a
+    random member.
     """
 
     __slots__ = ()
@@ -137,8 +139,9 @@ class Members(CheckedRecord):
         """Return True if x is a vector of the domain.
 
         Args:
-            x: anything; only a vector of `dim` finite numbers can be a member.
-            slack: tolerated distance outside of the domain, relative to its size.
+            x: any object. Only a vector of `dim` finite numbers can be a member.
+            slack: x also counts as a member if its distance from the domain is at most this number,
+                relative to the size of the domain.
 
         Returns:
             True or False.
@@ -152,7 +155,7 @@ class Members(CheckedRecord):
         return member is not None and self._excess(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
-        """Return x itself if it is a member, or else a member close to x.
+        """Return x if x is a member of the domain, otherwise a member close to x.
 
         Args:
             x: a vector of `dim` finite numbers.
@@ -168,7 +171,9 @@ class Members(CheckedRecord):
         return x if self._excess(x) <= self.rounding else self._nearest(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw a random member. Each class states its distribution.
+        """Draw a random member of the domain.
+
+        The draw is uniform for Ball, Simplex, OneHot and the Sphere in the L2 norm.
 
         Args:
             rng: generator for the draw.
@@ -190,17 +195,17 @@ class Members(CheckedRecord):
         raise NotImplementedError
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return a member close to x, which is not a member itself."""
+        """Return a member close to x, for a vector x that is not a member."""
         raise NotImplementedError
 
 
 def has_range(f: Any) -> bool:
-    """Return True if f is a transform, which is an object with a method `range`, not a class."""
+    """Return True if f is a transform: an object (not a class) with a method `range`."""
     return callable(getattr(f, "range", None)) and not isinstance(f, type)
 
 
 def unit_vector(dim: int, place: int = 0) -> Floats:
-    """Return the vector with 1 at one place and zeros elsewhere."""
+    """Return the vector of `dim` entries with a 1 at index `place` and zeros elsewhere."""
     x = np.zeros(dim)
     x[place] = 1.0
     return x
@@ -209,7 +214,7 @@ def unit_vector(dim: int, place: int = 0) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
-    """Domain of vectors with smallest entry 0 and largest entry 1: the results of `MinMax`.
+    """Domain of the results of `MinMax`: vectors with smallest entry 0 and largest entry 1.
 
     Args:
         dim: number of entries, at least 2.
@@ -238,7 +243,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
             raise invalid("dim of min-max rows", requirement, self.dim)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw independent uniform entries, then set a random one to 0 and another one to 1."""
+        """Draw independent uniform entries, then set a random entry to 0 and another entry to 1."""
         x = rng.uniform(0.0, 1.0, self.dim)
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
         return x
@@ -247,7 +252,10 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: the smallest entry becomes 0, the largest becomes 1."""
+        """Return the nearest member in L2.
+
+        The smallest entry becomes 0, and the largest entry becomes 1.
+        """
         nearest: Floats = np.clip(x, 0.0, 1.0)
         # In a constant row, both places would be the same. Any two places are equally good there.
         top = int(np.argmax(x)) if x.min() < x.max() else self.dim - 1
@@ -260,7 +268,8 @@ class MinMaxRows(Members, word="MinMaxRows"):
 class Ball(Members, word="Ball"):
     """Domain of vectors whose norm is at most a radius.
 
-    Its `clip` computes ``x min(1, radius / norm(x))``. Rounding never puts the result outside.
+    The method `clip` computes ``x min(1, radius / norm(x))``. Rounding never puts the result
+    outside the ball.
 
     Args:
         norm: "l1", "l2" or "linf".
@@ -326,7 +335,10 @@ class Sphere(Members, word="Sphere"):
     """Tolerance of the membership test. Few float64 vectors have a norm of exactly 1."""
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw independent entries and normalise them, shape `(dim,)`. For L2, this is uniform."""
+        """Draw independent entries and divide them by their norm, shape `(dim,)`.
+
+        The draw is uniform if the norm is L2.
+        """
         return _draw_direction(self.norm, self.dim, rng)
 
     def _excess(self, x: Floats) -> float:
@@ -335,7 +347,7 @@ class Sphere(Members, word="Sphere"):
     def _nearest(self, x: Floats) -> Floats:
         """Divide the vector by its norm; return the first unit vector for 0.
 
-        All members are equally near to 0.
+        All members have the same distance from the zero vector.
         """
         if not x.any():
             return unit_vector(self.dim)
@@ -381,7 +393,7 @@ class Simplex(Members, word="Simplex"):
         return max(abs(float(x.sum()) - 1.0), -below)
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: all entries minus one constant, but at least 0."""
+        """Return the nearest member in L2: max(0, x - c) in each entry, with one constant c."""
         # A common shift of all entries has no effect. Entries 1 below the largest become 0.
         with np.errstate(over="ignore"):
             shifted = np.maximum(x - x.max(), -2.0)
@@ -394,7 +406,7 @@ class Simplex(Members, word="Simplex"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
-    """Domain of vectors with a single 1 and zeros elsewhere, for one category or one word.
+    """Domain of vectors with a single 1 and zeros elsewhere, which encode a category or a word.
 
     Args:
         dim: number of entries, at least 1.
@@ -440,15 +452,17 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HistogramCounts(Members, word="Histogram"):
-    """Domain of counts of records in bins. Neighbours have data that differ in one record.
+    """Domain of histograms (counts of records in bins).
 
-    The sensitivity of this domain is not its diameter, which is infinite. For all other domains
-    here, the two are equal.
+    Two histograms are neighbours if their data differ in one record.
+
+    The diameter of this domain is infinite, but its sensitivity is finite. For all other domains of
+    dpcore, the sensitivity is the diameter.
 
     Args:
         dim: number of bins, at least 1.
-        neighbours: "replace" (a record moves from one bin to another) or "add_remove" (one count is
-            larger by 1).
+        neighbours: "replace" (one record moves from a bin to another bin) or "add_remove" (one
+            histogram has one more record).
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -467,7 +481,7 @@ class HistogramCounts(Members, word="Histogram"):
     neighbours: Neighbours = "replace"
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw a count from 0 to 9 for every bin, then add one record, shape `(dim,)`."""
+        """Draw a count from 0 to 9 for every bin, then add one record to a bin, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
         return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
 
@@ -479,8 +493,8 @@ class HistogramCounts(Members, word="Histogram"):
             rng: generator that chooses the records and bins.
 
         Returns:
-            The counts, shape `(dim,)`. They may equal x, always if there is one bin and a record is
-            replaced.
+            The counts, shape `(dim,)`. The counts may equal x. With "replace" and a single bin, the
+            counts always equal x.
 
         Raises:
             TypeError: if `rng` is not a numpy Generator.
@@ -512,7 +526,7 @@ class HistogramCounts(Members, word="Histogram"):
         return float(np.abs(x - self._nearest(x)).max())
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest counts; they are at most 2**53."""
+        """Return the nearest counts: whole numbers of at least 0 and at most 2**53."""
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
 
 
@@ -569,7 +583,7 @@ class Clip(CheckedRecord, word="Clip"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
-    """Transform that scales each row to the range 0 to 1: ``(x - min) / (max - min)``.
+    """Transform that scales each row to [0, 1]: ``(x - min) / (max - min)``.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -651,5 +665,5 @@ class Normalise(CheckedRecord, word="Normalise"):
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere of the norm, which contains all results with `dim` entries."""
+        """Return the unit sphere in R^dim, which contains all results with `dim` entries."""
         return Sphere(dim, self.norm)

@@ -1,6 +1,7 @@
-"""Search for a pair that refutes a claimed sensitivity, and an assertion for tests.
+"""Search for a pair that refutes a claimed sensitivity, and an assertion for unit tests.
 
-In a test, both hypothesis and the search look for a small counterexample.
+The assertion `assert_sensitivity` uses this search and the package hypothesis. It shows a simple
+counterexample.
 """
 
 from __future__ import annotations
@@ -57,21 +58,22 @@ _MAX_WHOLE_NUMBER: Final = 2**10
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Refutation(Answer, Record, word="Refutation"):
-    """Worst pair that a search has found. Its distance is a lower bound on the sensitivity.
+    """Pair of inputs with the largest distance of outputs that a search has found.
 
     Attributes:
         f: name of the function.
         norm: "l1", "l2" or "linf", the norm of the outputs.
         domain: domain of the inputs.
-        claimed: claimed sensitivity, in the units of f.
-        attained: norm of f(x) - f(x') on the pair. It is only a lower bound on the sensitivity: a
-            search that finds no larger distance does not prove that none exists.
-        pair: the two inputs, neighbours of the domain.
-        evaluations: number of calls of f, one per input.
-        found_by: name of the method that found the pair.
+        claimed: claimed sensitivity, in the units of the outputs of f.
+        attained: norm of f(x) - f(x') on the pair. This number is a lower bound on the sensitivity.
+            Other pairs may have a larger distance, which the search did not find.
+        pair: the two inputs, which are neighbours in the domain.
+        evaluations: number of inputs on which f was evaluated.
+        found_by: name of the search method that found the pair.
         seed: seed that repeats the search.
         partial: True if Ctrl-C ended the search early.
-        neighbour: neighbour relation of the search, as text. Empty for the relation of the domain.
+        neighbour: neighbour relation of the search, as text. Empty if the search used the default
+            relation of the domain.
     """
 
     f: str
@@ -88,11 +90,11 @@ class Refutation(Answer, Record, word="Refutation"):
 
     @property
     def refuted(self) -> bool:
-        """True if the distance exceeds the claim by more than a relative rounding error of 1e-9."""
+        """True if `attained` exceeds the claimed sensitivity by more than 1e-9 relative."""
         return self.attained > self.claimed * (1.0 + SLACK)
 
     def __str__(self) -> str:
-        """Return the claim, the attained distance and the pair as text."""
+        """Return the claimed sensitivity, the distance that was found, and the pair as text."""
         verdict = "" if self.refuted else ", so the claim is not refuted, nor proved"
         ended = ", ended by Ctrl-C" if self.partial else ""
         relation = f" with neighbours by {self.neighbour}" if self.neighbour else ""
@@ -120,47 +122,52 @@ def refute(
     stop_when_refuted: bool = False,
     catch: search.Catch = (),
 ) -> Refutation:
-    """Search for a pair of neighbours that refutes a claimed sensitivity of f.
+    """Search for a pair of neighbours on which f changes by more than a claimed sensitivity.
 
-    The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. It tries, in this order:
+    The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. The search has these steps,
+    in this order:
 
-    - the pair that attains the sensitivity of the domain;
+    - the pair that attains the sensitivity of the domain (the largest distance of two neighbours);
     - extreme members of the domain, and random pairs;
     - coordinate ascent, and gradient ascent if f is a torch module;
     - the optimisers of scipy;
-    - a second coordinate ascent from the best pair.
+    - coordinate ascent again, from the best pair so far and from random pairs.
 
     Args:
-        f: function without noise, of one input of the domain (shape `(dim,)` for vectors). It
-            returns a number or an array of a fixed shape. A torch module is called without
-            gradients, on a tensor of the type of its parameters.
-        claimed: sensitivity to refute, finite and at least 0, in the units of f.
+        f: function without noise. Its argument is one input of the domain (shape `(dim,)` for
+            vectors). It returns a number or an array of a fixed shape. A torch module is called
+            without gradients, on a tensor of the dtype of its parameters.
+        claimed: claimed sensitivity of f, finite and at least 0, in the units of the outputs of f.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
-        domain: domain of the inputs: a set of this package, or any object with `dim`, `draw` and
-            `contains`. Methods that move an input also need `clip`.
+        domain: domain of the inputs: a domain of dpcore (such as `Box` or `Ball`), or any object
+            with `dim`, `draw` and `contains`. Coordinate ascent, gradient ascent and scipy also
+            need a method `clip` of the domain.
         neighbour: relation of `dpcore.pairs` that defines the neighbours. None means that any two
-            members are neighbours, and for `HistogramCounts` members that differ in one record.
+            members are neighbours. For `HistogramCounts`, None means that neighbours differ in one
+            record.
         rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, and treats each
-            row separately. It is never inferred, because many functions accept rows but treat them
-            differently.
-        trials: total number of calls of f, at least 8. Each row counts as one call.
-        rng: None, an int seed or a numpy Generator. The result depends only on it and on f.
-        methods: some of `SEARCH_METHODS`. None means all methods that apply.
-        stop_when_refuted: True to stop at the first pair that exceeds the claim. Defaults to False:
-            the search looks for the worst pair within `trials`.
+            row separately. dpcore never infers this, because many functions accept a matrix but do
+            not treat its rows separately.
+        trials: total number of inputs on which f may be evaluated, at least 8.
+        rng: None, an int seed or a numpy Generator. With the same seed and the same arguments, the
+            result is the same.
+        methods: some of "witness", "extremes", "random", "ascent", "torch" and "scipy". None means
+            all methods that can be used for f and the domain.
+        stop_when_refuted: True to stop at the first pair that exceeds the claimed sensitivity.
+            False (the default) to search for the largest distance until the trials are used.
         catch: exception classes that f raises for inputs on which it is not defined, such as a
             constant row under min-max scaling. The search leaves out these inputs.
 
     Returns:
-        The worst pair found. Its distance is a lower bound on the sensitivity, also if it does not
-        refute the claim. After Ctrl-C, the worst pair found until then.
+        The pair with the largest distance of outputs that was found. This distance is a lower bound
+        on the sensitivity. After Ctrl-C, the result is the best pair until then.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
         ValueError: for one of these reasons:
 
             - an argument is out of range;
-            - f returns NaN, inf or arrays of different shapes, or two different outputs on one
+            - f returns NaN, inf or arrays of different shapes, or different outputs on the same
               input;
             - the domain contains no neighbours.
 
@@ -200,7 +207,7 @@ def refute(
 
 
 def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
-    """Check the arguments and return the space of pairs to search."""
+    """Check the arguments and return the set of pairs to search."""
     domain_of(domain)
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
@@ -211,7 +218,7 @@ def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
 
 
 def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
-    """Check the arguments and return the object that calls f and counts the calls."""
+    """Check the arguments and return the `Probe`, which calls f and counts the calls."""
     if not callable(f):
         raise mistyped("f", "a callable x -> number or array", f)
     choice("norm", norm, NORMS)
@@ -277,7 +284,7 @@ def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
 
 
 def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
-    """List the pairs that attain the sensitivity of the domain, and of the range of f if any."""
+    """List pairs that attain the sensitivity of the domain, and of the range of f if f has one."""
     witnesses: list[search.Inputs] = []
     dim = space.domain.dim
     for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):
@@ -307,7 +314,7 @@ def _make_refutation(
 
 
 class SensitivityError(AssertionError):
-    """Error for a pair of neighbours on which f changes by more than the bound.
+    """AssertionError that shows a pair of neighbours on which f changes by more than the bound.
 
     Attributes:
         pair: the counterexample.
@@ -320,7 +327,7 @@ class SensitivityError(AssertionError):
         self.pair, self.attained, self.bound = pair, attained, bound
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle all fields. The default method keeps only the message."""
+        """Pickle all fields. An exception would otherwise keep only its message."""
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
@@ -341,28 +348,32 @@ def assert_sensitivity(
 ) -> None:
     """Raise an error if f changes by more than a bound on some pair of neighbours.
 
-    First `refute` searches for the worst pair, then hypothesis tries simple pairs. A pair that
-    violates the bound is simplified until it has few entries that are not 0, and few digits. The
-    simplest pair is shown. If no pair is found, the bound is not proved. Inside a test with
-    `@given`, only the search runs, because hypothesis tests cannot be nested. Such a test can use
-    the strategy `pairs_of`.
+    First, `dpcore.sensitivity.refute` searches for a pair with a large distance of outputs. Then
+    the package hypothesis tries simple pairs. If a pair violates the bound, dpcore simplifies this
+    pair: many entries become 0, and numbers get few digits. The error shows the simplest pair. If
+    no error is raised, the bound is not proved.
+
+    Inside a test with `@given`, only `refute` runs, because hypothesis tests cannot be nested. Such
+    a test can use the strategy `pairs_of`.
 
     Args:
-        f: function of one input of the domain, as in `refute`.
+        f: function without noise, of one input of the domain. It returns a number or an array of a
+            fixed shape.
         bound: upper bound on the sensitivity of f, finite and at least 0.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
         domain: domain of the inputs.
         neighbour: neighbour relation, as in `refute`.
         rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`.
         max_examples: number of pairs that hypothesis tries, at least 1.
-        trials: number of calls of f in the search, at least 8.
-        rng: seed of the search. It is fixed by default, so that a test always has the same result.
-        derandomize: True if hypothesis draws the same examples in each run. False draws new ones.
+        trials: number of inputs on which the search evaluates f, at least 8.
+        rng: seed of the search, 0 by default, so that a test has the same result in every run.
+        derandomize: True if hypothesis draws the same examples in each run. False for new examples
+            in each run.
         catch: exception classes that f raises for inputs on which it is not defined.
 
     Raises:
-        SensitivityError: if a pair exceeds the bound by more than 1e-9 relative. It is an
-            AssertionError.
+        SensitivityError: if f(x) - f(x') exceeds the bound by more than 1e-9 relative on some pair.
+            This error is an AssertionError.
         ImportError: if hypothesis is not installed.
         TypeError: if an argument is of the wrong kind, or f does not return real numbers.
         ValueError: if an argument is out of range, or f returns NaN, inf or arrays of different
@@ -406,11 +417,13 @@ def assert_sensitivity(
 
 @suggest_arguments
 def members_of(domain: Domain) -> Any:
-    """Return a hypothesis strategy for the members of a domain, which shrinks to simple members.
+    """Return a hypothesis strategy for the members of a domain.
+
+    hypothesis simplifies ("shrinks") a counterexample to a simple member.
 
     Args:
-        domain: a set of this package, or any domain with `draw`. Without `clip`, counterexamples
-            are simplified less.
+        domain: a domain of dpcore (such as `Box`), or any domain with a method `draw`. If the
+            domain has no method `clip`, hypothesis simplifies counterexamples less.
 
     Returns:
         A strategy.
@@ -430,12 +443,14 @@ def members_of(domain: Domain) -> Any:
 
 @suggest_arguments
 def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
-    """Return a hypothesis strategy for pairs of neighbours, which shrinks to simple pairs.
+    """Return a hypothesis strategy for pairs of neighbours.
+
+    hypothesis simplifies ("shrinks") a counterexample to a simple pair.
 
     Args:
-        domain: a set of this package, or any domain with `draw`.
-        neighbour: neighbour relation, as in `refute`. Relations other than `L1`, `L2`, `Linf` and
-            the relation of `HistogramCounts` shrink poorly.
+        domain: a domain of dpcore (such as `Box`), or any domain with a method `draw`.
+        neighbour: neighbour relation, as in `refute`. hypothesis simplifies pairs well for `L1`,
+            `L2`, `Linf` and the relation of `HistogramCounts`, but poorly for other relations.
 
     Returns:
         A strategy of `Pair`.
@@ -477,9 +492,9 @@ def _make_members(space: search.Space) -> Any:
 
 
 def _make_entries(low: float, high: float) -> Any:
-    """Return a strategy for numbers in an interval, which often draws small whole numbers.
+    """Return a hypothesis strategy for numbers in an interval, with many small whole numbers.
 
-    Functions often branch at small whole numbers.
+    The code of a function often has a branch at a small whole number, such as 0 or 1.
     """
     st = _import_hypothesis().strategies
     first, last = max(math.ceil(low), -_MAX_WHOLE_NUMBER), min(math.floor(high), _MAX_WHOLE_NUMBER)
@@ -488,9 +503,9 @@ def _make_entries(low: float, high: float) -> Any:
 
 
 def _make_vectors(dim: int, elements: Any, base: float) -> Any:
-    """Return a strategy for vectors: sparse ones, with few entries off the base, and dense ones.
+    """Return a strategy for sparse vectors (few entries differ from `base`) and dense vectors.
 
-    Vectors shrink to the base if they can.
+    hypothesis simplifies entries to `base` if the example remains a counterexample.
     """
     st, arrays = _import_hypothesis().strategies, _import_hypothesis().extra.numpy.arrays
     sparse = arrays(np.float64, dim, elements=elements, fill=st.just(base))
@@ -531,7 +546,7 @@ def _make_pairs(space: search.Space) -> Any:
 def _falsify_bound(
     probe: search.Probe, space: search.Space, limit: float, max_examples: int, derandomize: bool
 ) -> list[search.Inputs]:
-    """Return the counterexample to which hypothesis shrinks, as a list that may be empty."""
+    """Return a list with the simplest counterexample of hypothesis, or an empty list."""
     hypothesis = _import_hypothesis()
     if hypothesis.currently_in_test_context():
         return []
@@ -563,13 +578,13 @@ def _falsify_bound(
 
 
 class _PairSimplifier:
-    """Simplifier of counterexamples: it removes entries that are not needed and rounds the rest."""
+    """Simplifier of a counterexample: it removes unnecessary entries and rounds the others."""
 
     def __init__(self, probe: search.Probe, space: search.Space, limit: float) -> None:
         self.probe, self.space, self.limit = probe, space, limit
 
     def __call__(self, pair: search.Inputs) -> search.Inputs:
-        """Return a counterexample that is at most as large as the given one."""
+        """Return a counterexample that is not larger than the given counterexample."""
         if domain_attribute(self.space.domain, "clip") is None:
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
@@ -619,7 +634,7 @@ class _PairSimplifier:
 
 
 def _pair_size(pair: search.Inputs) -> tuple[int, int]:
-    """Return the number of non-zero entries and of characters, the size of a pair for a reader."""
+    """Return the size of a pair for a reader: its numbers of non-zero entries and of characters."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 

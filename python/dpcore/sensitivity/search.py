@@ -1,7 +1,7 @@
-"""Search for the pair on which f changes most: counted calls, moves and optimisers.
+"""Search for the pair of inputs on which a function f changes most, within a number of calls.
 
-The optimisers are those of scipy and gradient ascent with torch. The method `clip` of the domain
-keeps their inputs inside the domain.
+The search uses random pairs, coordinate ascent, the optimisers of scipy, and gradient ascent with
+torch. The method `clip` of the domain keeps the inputs inside the domain.
 """
 
 from __future__ import annotations
@@ -96,15 +96,18 @@ _LAST_GRADIENT_STEP: Final = 2.0**-30
 
 
 class Spent(Exception):
-    """Signal that a part of the search has used all its allowed calls."""
+    """Exception that ends a part of the search which has used all its calls of f."""
 
 
 class Done(Exception):
-    """Signal that the claim is refuted and the search can end."""
+    """Exception that ends the whole search, because the claimed sensitivity is refuted."""
 
 
 class Probe:
-    """Counted calls of f within a budget, and the pair with the largest distance of outputs."""
+    """Function f with a limited number of calls, and the best pair so far.
+
+    The best pair has the largest distance of outputs.
+    """
 
     def __init__(
         self, f: Callable[..., Any], norm: Norm, rows: bool, trials: int, catch: Catch = ()
@@ -125,12 +128,15 @@ class Probe:
 
     @property
     def left(self) -> int:
-        """Number of calls that the current part of the search may still make."""
+        """Number of calls of f that the current part of the search may still make."""
         return self._limit - self.evaluations
 
     @contextlib.contextmanager
     def allowance(self, method: str, share: float) -> Iterator[None]:
-        """Limit a part of the search to a share of the remaining calls, and end it after them."""
+        """Limit a part of the search to a share of the remaining calls of f.
+
+        The part of the search ends when these calls are used.
+        """
         outer, label = self._limit, self.method
         self.method = method
         self._limit = self.evaluations + int(share * self.left)
@@ -139,15 +145,15 @@ class Probe:
         self._limit, self.method = outer, label
 
     def spend(self, calls: int) -> None:
-        """Count calls of f that were made outside of this object."""
+        """Add calls of f that were made outside of this object to the number of calls."""
         if calls > self.left:
             raise Spent
         self.evaluations += calls
 
     def outputs(self, inputs: Sequence[Any]) -> Floats:
-        """Return outputs of f, flattened, shape `(len(inputs), m)`; earlier outputs are cached.
+        """Return outputs of f, flattened, shape `(len(inputs), m)`. Outputs are cached.
 
-        An input on which f raised an exception of `catch` has a row of NaN.
+        The row is NaN for an input on which f raised an exception of `catch`.
         """
         keys = [_input_key(x) for x in inputs]
         cached = {key: self._cache[key] for key in keys if key in self._cache}
@@ -168,7 +174,7 @@ class Probe:
         return rows
 
     def gaps(self, pairs: Sequence[Inputs]) -> Floats:
-        """Compute the distance of f(x) and f(x') for each pair, and keep the largest."""
+        """Compute the distance of f(x) and f(x') for each pair; keep the pair with the largest."""
         both = self.outputs([side for pair in pairs for side in pair])
         gaps = gaps_of(both[::2], both[1::2], self.norm)
         place = int(np.argmax(gaps))
@@ -176,7 +182,7 @@ class Probe:
         return gaps
 
     def note_farthest(self, points: Sequence[Any]) -> None:
-        """Keep the two points with the most distant outputs."""
+        """Find the two points with the most distant outputs; keep them if no pair was better."""
         values = self.outputs(points)
         # If differences of two outputs are slow to compute, fewer points are compared.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
@@ -191,7 +197,7 @@ class Probe:
             self._note(gap, points[first], points[second])
 
     def again(self, x: Any, x_prime: Any, expected: float) -> float:
-        """Compute the distance again from two new calls, one per input, with exact sums."""
+        """Compute the distance of f(x) and f(x') again, from two new calls and with exact sums."""
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
             raise self._inconstant("an output and an exception from two calls on one input")
@@ -266,7 +272,7 @@ class Probe:
 
 
 def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
-    """Compute the norm of each row's difference: inf beyond float64, -1 for NaN."""
+    """Compute the norm of values[i] - values_prime[i]: inf if it overflows, -1 for NaN."""
     with np.errstate(over="ignore"):
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)
@@ -291,7 +297,7 @@ def _input_key(x: Any) -> Hashable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneRecord(Record, word="OneRecord"):
-    """Neighbour relation that the domain itself defines, as `HistogramCounts` does."""
+    """Neighbour relation for a domain that defines its neighbours, such as `HistogramCounts`."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:
         """Return True if the inputs differ and are neighbours by the relation of the domain."""
@@ -299,7 +305,7 @@ class OneRecord(Record, word="OneRecord"):
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs with one more record at special counts, then random neighbours, endlessly."""
+        """Yield pairs of neighbours without end: pairs at special counts, then random pairs."""
         for place, count in itertools.product({0, domain.dim - 1}, _SPECIAL_COUNTS):
             x, x_prime = unit_vector(domain.dim, place), unit_vector(domain.dim, place - 1)
             rest = (count - 1) * x
@@ -309,7 +315,7 @@ class OneRecord(Record, word="OneRecord"):
             yield Pair(x, domain.neighbour(x, rng))
 
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
-        """Draw another neighbour, or change the counts of one bin on both sides."""
+        """Draw another neighbour of x, or change the count of one bin in both x and x'."""
         if rng.integers(2):
             return Pair(pair.x, domain.neighbour(pair.x, rng))
         shift = np.zeros(domain.dim)
@@ -318,7 +324,7 @@ class OneRecord(Record, word="OneRecord"):
 
 
 class Space:
-    """Space of pairs to search: any two members of the domain, or neighbours of a relation."""
+    """Set of pairs to search: any two members of the domain, or neighbours by a relation."""
 
     def __init__(self, domain: Domain, neighbour: NeighbourArgument | None) -> None:
         self.domain = domain
@@ -333,7 +339,11 @@ class Space:
 
     @property
     def moves(self) -> bool:
-        """True if coordinates can be moved: for vectors without a relation or with a norm ball."""
+        """True if single coordinates of an input can be changed.
+
+        The domain must have a method `clip`. Any two members are neighbours, or the relation is a
+        norm ball.
+        """
         return self._clip is not None and (self.free or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
@@ -345,7 +355,7 @@ class Space:
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Clip two vectors to neighbours, or return None if the results are not neighbours."""
+        """Clip two vectors to a pair of neighbours, or return None if this is not possible."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -357,7 +367,7 @@ class Space:
         return (x, x_prime) if self.holds(x, x_prime) else None
 
     def random(self, rng: np.random.Generator, most: int) -> list[Inputs]:
-        """Return at most `most` random pairs of neighbours, or pairs that the relation proposes."""
+        """Return at most `most` pairs of neighbours, drawn from the domain or by the relation."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
         starts = self.neighbour.starts(self.domain, rng)
@@ -366,16 +376,19 @@ class Space:
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
     def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the smallest entry and the width of each coordinate.
+        """Return the smallest value and the width (largest minus smallest) of each coordinate.
 
-        They are computed from draws and extreme members. A width of 0 is replaced by 1.
+        Both are computed from random and extreme members. A width of 0 is replaced by 1.
         """
         points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
         low, high = (end(points, axis=0).astype(np.float64) for end in (np.min, np.max))
         return low, np.where(high > low, high - low, 1.0)
 
     def extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
-        """Return extreme members: in directions with one, half or all entries, and random signs."""
+        """Return extreme members, clipped from far points.
+
+        The directions of these points have one, half or all entries, with random signs.
+        """
         if self._clip is None:
             return []
         dim = self.domain.dim
@@ -392,7 +405,10 @@ class Space:
         return [self.clip(x) for x in towards[:most]]
 
     def walks(self, rng: np.random.Generator) -> list[Walk]:
-        """List walks between datasets that repeat one record, such as the lowest and highest."""
+        """List sequences of datasets ("walks") in which consecutive datasets are neighbours.
+
+        The ends of a walk repeat one record, such as the lowest or the highest record.
+        """
         pairs = itertools.combinations(self._corners(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
         if self.free:
@@ -405,7 +421,7 @@ class Space:
         ]
 
     def _corners(self, rng: np.random.Generator) -> list[Any]:
-        """Return datasets of one repeated record: the lowest, the highest, and some others."""
+        """Return datasets that repeat one record: the lowest, the highest, or another record."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
             high, low = self.extremes(rng, 2)
@@ -424,9 +440,12 @@ class Space:
         return [convert([values[place]] * len(example)) for place in places]
 
     def _list_walks(self, low: Any, high: Any) -> Iterator[Walk]:
-        """Yield walks that replace one record after another, or add and remove records in turn.
+        """Yield sequences of datasets that replace one record after another.
 
-        For neighbours of a norm ball, a walk also moves one entry after another by the radius.
+        A further sequence adds and removes records in turn.
+
+        If neighbours are defined by a norm ball, a sequence also moves one entry after another by
+        the radius of the ball.
         """
         yield len(low), lambda n: _join_records(high[:n], low[n:])
         lows, highs = _join_records(low[:1], low), _join_records(high[:1], high)
@@ -448,14 +467,18 @@ def _join_records(first: Any, second: Any) -> Any:
 
 
 def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
-    """Evaluate pairs until the allowance is used."""
+    """Evaluate f on pairs until the calls of this part of the search are used."""
     step = _MOVES_PER_CALL if probe.batched else 1
     for first in range(0, len(pairs), step):
         probe.gaps(pairs[first : first + step])
 
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare all extreme members with each other, or neighbours on walks between the corners."""
+    """Compare outputs on extreme members.
+
+    If any two members are neighbours, all extreme members are compared with each other. Otherwise
+    neighbours on the walks of `Space.walks` are compared.
+    """
     # A separate random stream is used, so later draws do not depend on the corners.
     walks = space.walks(rng.spawn(1)[0])
     if not space.free:
@@ -474,7 +497,10 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
 
 
 def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
-    """Compare neighbours on a walk, by halving the interval whose ends differ most in output."""
+    """Find two neighbours on a sequence of datasets (a walk) whose outputs differ most.
+
+    The interval whose ends differ most in their outputs is halved, again and again.
+    """
     stretches = [(-np.inf, -1, n, n + 1) for n in (0, 1, steps - 2, steps - 1)]
     stretches.append((0.0, -steps, 0, steps))
     while stretches:
@@ -492,7 +518,11 @@ def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], 
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare all random members with each other, or random pairs of neighbours."""
+    """Compare outputs on random members.
+
+    If any two members are neighbours, all these members are compared with each other. Otherwise
+    random pairs of neighbours are compared.
+    """
     most = max(2, min(_MAX_COMPARED_MEMBERS, probe.left))
     if not space.free:
         return try_pairs(probe, space.random(rng, max(1, most // 2)))
@@ -508,7 +538,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
 
 
 def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Run coordinate ascent. The steps begin at the width of the domain and become finer.
+    """Run coordinate ascent. The first step has the width of the domain; later steps are smaller.
 
     Source:
         Hooke and Jeeves (1961), direct search.
@@ -529,7 +559,7 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
 def _climb_round(
     probe: Probe, space: Space, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
 ) -> tuple[Inputs, float]:
-    """Try every coordinate of both sides once, up and down, in random order."""
+    """Increase and decrease every coordinate of x and x' once, in random order."""
     order = rng.permutation(2 * steps.size)
     size = _MOVES_PER_CALL if probe.batched else 1
     for first in range(0, order.size, size):
@@ -546,9 +576,10 @@ def _climb_round(
 def _best_of(
     probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
-    """Return the best of some moves, or all moves with a gain together, if these are better.
+    """Return the pair after the best change of a coordinate, or after all changes with a gain.
 
-    With many coordinates, moves together are often better.
+    The pair with the larger distance of outputs is returned. With many coordinates, all changes
+    together are often better.
     """
     both = ((move, _move_pair(space, here, [move])) for move in moves)
     tried = [(move, pair) for move, pair in both if pair is not None]
@@ -567,7 +598,10 @@ def _best_of(
 
 
 def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
-    """Return the pair after some moves, or None if it is unchanged or not a pair of neighbours."""
+    """Return the pair after some changes of coordinates.
+
+    None if the pair is unchanged, or if the results are not neighbours.
+    """
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together: moving x also moves x'. Other pairs move one side only.
@@ -580,7 +614,10 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 
 def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Try random moves of the relation and keep those that gain; without a relation, draw pairs."""
+    """Try random changes of a pair by the relation, and keep changes that increase the distance.
+
+    Without a relation, random pairs are drawn.
+    """
     size = _MOVES_PER_CALL if probe.batched else 1
     here, value = start, float(probe.gaps([start])[0])
     last, idle = probe.evaluations, 0
@@ -603,28 +640,34 @@ def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start
 
 
 class _Objective:
-    """Objective: minus the distance, as a function of both sides in units of the domain's width."""
+    """Objective of the optimisers: minus the distance of f(x) and f(x').
+
+    Its argument is the concatenation of x and x', in units of the width of the domain.
+    """
 
     def __init__(self, probe: Probe, space: Space, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
         self.low, self.width = space.widths(rng)
 
     def inputs(self, scaled: Floats) -> Inputs | None:
-        """Return the neighbours at a point of the optimiser, or None if they are not neighbours."""
+        """Return the neighbours (x, x') at a point of the optimiser, or None for other points."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 
     def scaled(self, pair: Inputs) -> Floats:
-        """Return the point of the optimiser for a pair."""
+        """Return the point of the optimiser that corresponds to a pair."""
         return np.concatenate([(np.asarray(side) - self.low) / self.width for side in pair])
 
     def __call__(self, scaled: Floats) -> float:
-        """Return minus the distance, or 0 if the point gives no neighbours."""
+        """Return minus the distance of f(x) and f(x'), or 0 if x and x' are not neighbours."""
         pair = self.inputs(scaled)
         return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _MAX_OBJECTIVE)
 
     def slope(self, scaled: Floats) -> Floats:
-        """Compute difference quotients; at the edge of the domain the steps point inwards."""
+        """Compute the gradient by difference quotients.
+
+        At the boundary of the domain, the steps point inwards.
+        """
         value = self(scaled)
         slope = np.zeros(scaled.size)
         places = np.arange(scaled.size)
@@ -645,7 +688,9 @@ class _Objective:
 
 
 def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Run L-BFGS-B from the best pair; with few coordinates, also evolution and Powell.
+    """Run L-BFGS-B of scipy from the best pair.
+
+    With few coordinates, differential evolution and Powell's method run too.
 
     Source:
         Byrd, Lu, Nocedal and Zhu (1995); Storn and Price (1997); Powell (1964).
@@ -675,7 +720,7 @@ def try_torch(
 ) -> None:
     """Run gradient ascent from the best pair and from random pairs.
 
-    A step without a gain is halved.
+    If a step does not increase the distance, the step size is halved.
     """
     width = space.widths(rng)[1]
     for here in [start, *space.random(rng, _RANDOM_STARTS)]:
@@ -715,7 +760,7 @@ def torch_module(f: Callable[..., Any]) -> bool:
 
 
 class ModuleCalls:
-    """A torch module as a function of numpy vectors or rows, with the gradient of its distances."""
+    """Torch module as a function of numpy vectors or matrices, with gradients of distances."""
 
     def __init__(self, module: Any, rows: bool) -> None:
         # torch is imported already, because the module exists.

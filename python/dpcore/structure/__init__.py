@@ -1,8 +1,8 @@
-"""Structural checks of a noise layer, which test if the noise has the expected properties.
+"""Structural checks: statistical tests for faults in the noise that a mechanism adds.
 
-`inspect` samples a mechanism and looks for faults that occurred in released code. `fork_reuse`
-looks for noise that is repeated after a fork. `FAULTS` lists these faults, each with a repaired
-version.
+`inspect` draws outputs of a mechanism and looks for faults that occurred in released code.
+`fork_reuse` looks for noise that is repeated after a process fork. `FAULTS` is a list of faulty
+mechanisms, each with a repaired version.
 
 Example:
     >>> import dpcore

@@ -1,8 +1,11 @@
-"""Structural checks of a noise layer, and the records of checks and inspections.
+"""Structural checks of a noise layer (a mechanism that adds noise), and their results.
 
-The checks test three properties: the law of the noise around the clean vector (sides, atoms, grid,
-range), noise that coordinates, rows or calls share, and differences of the noise between
-coordinates, inputs and modes. The clean vector is the vector to which the noise is added.
+The clean vector is the vector to which the noise is added. The checks test three properties:
+
+- the distribution of the noise around the clean vector (for example, if a value has positive
+  probability);
+- noise that coordinates, rows or calls share;
+- differences of the noise between coordinates, between inputs, or between train and eval mode.
 """
 
 from __future__ import annotations
@@ -62,16 +65,16 @@ _SMALL_SCALE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Check(Answer, Record):
-    """Result of one structural check.
+    """Result of one structural check of the noise of a mechanism.
 
     Args:
-        name: a name from `CHECKS`, or "fork".
-        flagged: True if the fault was found.
-        what: one sentence with the results.
-        p_value: probability of a result at least as extreme without the fault, corrected for
-            multiple comparisons within the check. None if the check is not random or there was no
-            sample.
-        evidence: names and values of the computed numbers.
+        name: name of the check, one of those that `inspect` describes, or "fork".
+        flagged: True if the check found its fault.
+        what: one sentence that describes the result.
+        p_value: p-value of the test that there is no fault, corrected for multiple comparisons
+            within the check. None if the check is not a statistical test, or if the check was not
+            run.
+        evidence: names and values of the numbers that the check computed.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -104,25 +107,28 @@ class Check(Answer, Record):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Evidence as a dictionary."""
+        """Numbers that the check computed (`evidence`), as a dictionary from names to values."""
         return dict(self.evidence)
 
     def __str__(self) -> str:
-        """Return the result on one line."""
+        """Return one line with the name of the check, its result and the sentence `what`."""
         return f"{self.name}: {'FLAGGED: ' if self.flagged else ''}{self.what}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inspection(Answer, Record):
-    """Result of `inspect` on a noise layer.
+    """Result of `dpcore.structure.inspect`: the results of all checks of a mechanism.
 
     Args:
-        mechanism: name of the mechanism in messages.
+        mechanism: name of the inspected mechanism.
         dim: number of entries of one output.
-        draws: number of outputs in each of the two main calls.
-        seed: seed that repeats the inspection, if the mechanism draws from the given generator.
-        false_alarm: upper bound on the probability that a layer without faults is flagged.
-        level: p-value at which one check is flagged: `false_alarm` divided by the number of checks.
+        draws: number of outputs in each of the two calls of the mechanism at the given input.
+        seed: seed that repeats the inspection, if the mechanism draws its noise from the generator
+            `rng` that dpcore passes to it.
+        false_alarm: upper bound on the probability that at least one check flags a layer without
+            faults.
+        level: a check is flagged if its p-value is at most this number, which is `false_alarm`
+            divided by the number of checks.
         checks: results of the checks.
 
     Raises:
@@ -157,7 +163,7 @@ class Inspection(Answer, Record):
 
     @property
     def passed(self) -> bool:
-        """True if no check found a fault. This does not prove privacy."""
+        """True if no check found a fault. True does not prove that the mechanism is private."""
         return not self.flagged
 
     def __getitem__(self, name: str) -> Check:
@@ -194,15 +200,15 @@ def _format_p(value: float | None) -> str:
 
 
 class CheckOutcome:
-    """Result of one check before its p-value is compared with a level.
+    """Result of one check, before dpcore compares its p-value with the level for a flag.
 
     Args:
-        text: sentence for a fault. Without a p-value, the sentence for the result.
-        good: sentence if the p-value is above the level.
-        p_value: probability of a result at least as extreme without the fault, or None for a check
-            by a rule.
-        flagged: result of the rule.
-        **evidence: names and values of the computed numbers.
+        text: sentence that describes the fault. For a check without a p-value, the sentence that
+            describes the result.
+        good: sentence for a p-value above the level.
+        p_value: p-value of the test that there is no fault. None for a check that applies a rule.
+        flagged: True if the rule finds the fault. Not used if there is a p-value.
+        **evidence: names and values of the numbers that the check computed.
     """
 
     def __init__(
@@ -213,7 +219,7 @@ class CheckOutcome:
         self.evidence = tuple(evidence.items())
 
     def judge(self, name: str, level: float) -> Check:
-        """Return the result of the named check, flagged if its p-value is at most the level."""
+        """Return the result as a `Check`, which is flagged if its p-value is at most the level."""
         if self.p_value is None:
             return Check(name, self.flagged, self.text, None, self.evidence)
         p = min(1.0, float(self.p_value))
@@ -221,14 +227,14 @@ class CheckOutcome:
 
 
 def make_check(name: str, sample: Seen, level: float) -> Check:
-    """Run the named check, if the outputs have the properties that it needs."""
+    """Run the named check, if the outputs have the properties that this check needs."""
     find, *needs = _FINDERS[name]
     missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(sample))
     return (next(missing, None) or find(sample)).judge(name, level)
 
 
 def one_sided(sample: Seen) -> CheckOutcome:
-    """Check for noise that is never below, or never above, the clean vector, at any input."""
+    """Check for noise that is at all inputs never below, or never above, the clean vector."""
     noises = sample.noises()
     n, d = noises[0].shape
     # The noise must be above at every input, or below at every one. Clamped outputs are not.
@@ -248,7 +254,7 @@ def one_sided(sample: Seen) -> CheckOutcome:
 
 
 def off_centre(sample: Seen) -> CheckOutcome:
-    """Check for noise that is more often above the clean vector than below, or the reverse."""
+    """Check for noise whose median is not 0, that is, above 0 and below 0 not equally often."""
     noises = sample.noises()
     d = noises[0].shape[1]
     # If the noise is off-centre to different sides at different inputs, x is not the clean vector.
@@ -261,14 +267,20 @@ def off_centre(sample: Seen) -> CheckOutcome:
 
 
 def _sign_p_values(noise: Floats) -> Floats:
-    """Compute one-sided p-values of "above" and "below", per coordinate and for row sums."""
+    """Compute p-values that noise is too often above 0 or below 0.
+
+    They are one-sided, for each coordinate and for the sum of each row.
+    """
     rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
     above, below = (rows > 0).sum(axis=0), (rows < 0).sum(axis=0)
     return np.stack([one_sided_p_values(above, below), one_sided_p_values(below, above)])
 
 
 def check_atom(sample: Seen) -> CheckOutcome:
-    """Check for one repeated noise value that moves with the input, while others do not repeat."""
+    """Check for one value of the noise with positive probability, if other values do not repeat.
+
+    The value must be repeated at other inputs too, relative to the clean vector of each input.
+    """
     noises = sample.noises()
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
@@ -300,7 +312,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
 
 
 def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return the most frequent value per coordinate, and if other values hardly occur twice."""
+    """Return the most frequent noise per coordinate, and True if other values hardly repeat."""
     n, d = noise.shape
     held = np.sort(noise, axis=0)
     changes = np.ones((n, d), bool)
@@ -315,7 +327,7 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
 
 
 def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
-    """Return True if the value also occurs at another input, relative to its clean vector."""
+    """Return True if `value` is also repeated in the noise at another input."""
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # Adding and subtracting the clean vector causes a few rounding steps.
         step = sample.precision * float(np.abs(other.outputs[:, column]).max())
@@ -326,7 +338,7 @@ def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: fl
 
 
 def check_grid(sample: Seen) -> CheckOutcome:
-    """Check for repeated values in the tail, as from a coarse uniform number and an inverse law."""
+    """Check for repeated values in the tail, as of noise computed from a coarse uniform number."""
     size = _pool_sizes(sample)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
@@ -360,10 +372,12 @@ def _format_centre(sample: Seen) -> str:
 
 
 def _pool_sizes(sample: Seen) -> Floats:
-    """Return noise sizes of both calls, without repeated rows and values that coordinates share.
+    """Return absolute values of the noise of both calls, without repeated rows.
 
-    A repeated row, or one draw for several coordinates, is a different fault and gives no
-    information on the grid.
+    Values that several coordinates share are also left out.
+
+    A repeated row and a draw for several coordinates are faults of other checks. They give no
+    information about repeated values in the tail.
     """
     centre = np.median(sample.first, axis=0) if sample.clean is None else sample.clean
     both = np.concatenate([sample.first, sample.second])[:, sample.varying]
@@ -377,13 +391,13 @@ def _pool_sizes(sample: Seen) -> Floats:
 
 
 def _is_discrete(sample: Seen) -> bool:
-    """Return True if at least half of the noisy coordinates have a discrete law."""
+    """Return True if at least half of the coordinates with noise have a discrete distribution."""
     mixed = _find_modes(sample.first[:, sample.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
 def check_cut(sample: Seen) -> CheckOutcome:
-    """Check for noise with a largest possible value: the largest draws are too close together."""
+    """Check for noise with a largest possible value, near which many draws lie."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.spread[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
@@ -407,10 +421,10 @@ def check_cut(sample: Seen) -> CheckOutcome:
 
 
 def _gaussian_share(k: int, n: int) -> float:
-    """Compute the share of the first half of k spacings for Gaussian noise.
+    """Compute the share of the first k / 2 of k weighted spacings, for Gaussian noise.
 
-    The Gaussian tail is lighter than an exponential one. Each spacing is proportional to the Mills
-    ratio.
+    The spacings are differences of the k + 1 largest draws, each times its rank. For Gaussian
+    noise, the expected product is proportional to the Mills ratio.
     """
     from scipy.special import log_ndtr, ndtri
 
@@ -421,7 +435,7 @@ def _gaussian_share(k: int, n: int) -> float:
 
 
 def _describe_tails(noise: Floats) -> str:
-    """Compare the largest draw with the values expected under fitted laws."""
+    """Describe the largest draw and its expected value under fitted distributions."""
     n, top = noise.size, float(noise.max())
     laplace = n * math.exp(-top / float(noise.mean()))
     gauss = n * math.erfc(top / math.sqrt(2 * float((noise**2).mean())))
@@ -432,7 +446,7 @@ def _describe_tails(noise: Floats) -> str:
 
 
 def no_noise(sample: Seen) -> CheckOutcome:
-    """Check for coordinates that are equal in all draws of both calls."""
+    """Check for coordinates that have the same value in all draws of both calls."""
     n, d = sample.first.shape
     still = (sample.first == sample.first[0]).all(axis=0) & (sample.second == sample.first[0]).all(
         axis=0
@@ -452,7 +466,7 @@ def no_noise(sample: Seen) -> CheckOutcome:
 
 
 def shared_rows(sample: Seen) -> CheckOutcome:
-    """Check for rows of one call that repeat other rows or depend on earlier ones."""
+    """Check for rows of one call that repeat other rows of the call or depend on earlier rows."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if no_noise(sample).flagged:
@@ -478,7 +492,7 @@ def shared_rows(sample: Seen) -> CheckOutcome:
 
 
 def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
-    """Test if equal rows are at one distance; return the p-value and this distance."""
+    """Test if equal rows are often k rows apart, for the same k; return the p-value and k."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
     equal = ids[order[1:]] == ids[order[:-1]]
@@ -519,7 +533,7 @@ def shared_calls(sample: Seen) -> CheckOutcome:
 
 
 def check_rank(sample: Seen) -> CheckOutcome:
-    """Check that the differences of outputs span all directions: the noise has full rank."""
+    """Check that the noise has full rank: differences of outputs span all dimensions."""
     columns = _choose_columns(sample)
     d = len(columns)
     rank = _noise_rank(sample, columns)
@@ -539,7 +553,7 @@ def check_rank(sample: Seen) -> CheckOutcome:
 
 
 def _choose_columns(sample: Seen) -> npt.NDArray[np.intp]:
-    """Return the noisy coordinates, or a random subset that is small enough for all pairs."""
+    """Return the coordinates with noise, or a random subset if there are too many pairs."""
     most = min(_MAX_COMPARED_COLUMNS, len(sample.first) // 2)
     if sample.varying.size <= most:
         return sample.varying
@@ -574,7 +588,10 @@ def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
 
 
 def _largest_bare_error(sample: Seen) -> float | None:
-    """Return the largest error of outputs minus their row minimum, if that removes the noise."""
+    """Return the largest error after the minimum of each row is subtracted from the row.
+
+    None if the subtraction does not remove the noise.
+    """
     bare = sample.first - sample.first.min(axis=1, keepdims=True)
     clean = bare[0] if sample.clean is None else sample.clean - sample.clean.min()
     error = float(np.abs(bare - clean).max())
@@ -587,7 +604,7 @@ def check_correlation(sample: Seen) -> CheckOutcome:
 
 
 def shared_size(sample: Seen) -> CheckOutcome:
-    """Check for coordinates whose noise is large in the same draws."""
+    """Check for coordinates whose noise has correlated absolute values."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _compare_columns(sample, values, "the size of the noise", meant)
@@ -602,9 +619,9 @@ def _compare_columns(sample: Seen, values: Floats, subject: str, meant: str) -> 
 
 
 def check_scale(sample: Seen) -> CheckOutcome:
-    """Check that the noise is equally large at other inputs.
+    """Check that the noise has the same scale at other inputs.
 
-    Differences of two rows do not depend on the clean vector.
+    The check compares differences of two rows, because they do not depend on the clean vector.
     """
     if not sample.others:
         refusals = f": {', '.join(sample.refused)}" if sample.refused else ""
@@ -626,7 +643,7 @@ def check_scale(sample: Seen) -> CheckOutcome:
 
 
 def column_scale(sample: Seen) -> CheckOutcome:
-    """Check for coordinates with less than a tenth of the noise of most other coordinates."""
+    """Check for coordinates whose noise is less than a tenth of the median noise size."""
     columns = sample.varying
     outputs = sample.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
@@ -650,14 +667,14 @@ def column_scale(sample: Seen) -> CheckOutcome:
 
 
 def _difference_sizes(outputs: Floats) -> Floats:
-    """Return sizes of differences of disjoint row pairs: per coordinate, and their mean."""
+    """Return absolute differences of disjoint pairs of rows, and their mean per pair."""
     half = len(outputs) // 2
     size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
 def check_modes(sample: Seen) -> CheckOutcome:
-    """Check that the noise has the same law in train mode and in eval mode."""
+    """Check that the noise has the same distribution in train mode and in eval mode."""
     mode = sample.mode
     if mode is None:
         return CheckOutcome("no train and eval mode")

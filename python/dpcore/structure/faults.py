@@ -1,8 +1,8 @@
-"""Structural faults from the literature, each with a repaired version.
+"""Faulty noise mechanisms from the literature, each with a repaired version.
 
-A fault consists of a mechanism, an input on which the fault appears, and the names of the checks
-that must flag it. The repaired mechanism does the same task without the fault, and must pass all
-checks.
+A `Fault` consists of a faulty mechanism, an input on which the fault appears, and the names of the
+checks that must find the fault. It also has a repaired mechanism, which does the same task and must
+pass all checks.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _EXAMPLE_ROW = np.array([0.0, 0.25, 1.0, 0.5])
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Fault(Record):
-    """Faulty noise layer with its repaired version.
+    """Faulty noise mechanism with its repaired version.
 
     Args:
         name: name of the fault.
         mechanism: faulty mechanism `(x, size, rng) -> outputs`.
         x: an input, shape `(dim,)`.
-        flagged_by: checks that must find the fault. "fork" means `fork_reuse`; all other checks
-            belong to `inspect`.
-        repaired: mechanism without the fault.
+        flagged_by: names of the checks that must find the fault. The name "fork" means the check
+            `fork_reuse`. All other names are names of checks of `inspect`.
+        repaired: mechanism that does the same task without the fault.
         what: description of the fault on one line.
         source: publication or explanation of the fault.
 
@@ -75,7 +75,7 @@ class Fault(Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedDraw(Shown):
-    """Fault: one Laplace draw per row, shape `(size, 1)`, added to all its entries.
+    """Faulty mechanism: one Laplace draw per row is added to all entries of the row.
 
     Args:
         scale: scale of the noise.
@@ -90,7 +90,7 @@ class SharedDraw(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedRow(Shown):
-    """Fault: one noise vector, added to all rows of a batch.
+    """Faulty mechanism: one vector of noise is added to all rows of a batch.
 
     Args:
         scale: scale of the noise.
@@ -106,7 +106,7 @@ class SharedRow(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FixedSeed(Shown):
-    """Fault: noise from a generator that every call seeds with the same number.
+    """Faulty mechanism: every call seeds the generator of the noise with the same number.
 
     Args:
         scale: scale of the noise.
@@ -124,10 +124,12 @@ class FixedSeed(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowRange(Shown):
-    """Fault: Laplace noise scaled by the range of the private row itself.
+    """Faulty mechanism: the scale of the Laplace noise depends on the private input.
+
+    The scale is the range (largest minus smallest entry) of the private input, divided by epsilon.
 
     Args:
-        epsilon: divisor of the range.
+        epsilon: number by which the range is divided.
     """
 
     epsilon: float = 1.0
@@ -140,10 +142,10 @@ class RowRange(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Float32Laplace(Shown):
-    """Fault: float32 Laplace noise of torch, from a 24-bit uniform number and the inverse law.
+    """Faulty mechanism: float32 Laplace noise, computed from a 24-bit uniform number as in torch.
 
-    u is on the grid of 2^-23 in [2^-23 - 1, 1). The noise is ``-b sgn(u) ln(1 - abs(u))``, so it is
-    at most ``b ln(2^23) = 15.942385 b``.
+    The uniform number u is a multiple of 2^-23 in [2^-23 - 1, 1). The noise is
+    ``-b sgn(u) ln(1 - abs(u))``, so its absolute value is at most ``b ln(2^23) = 15.942385 b``.
 
     Args:
         scale: scale b of the noise.
@@ -161,7 +163,7 @@ class Float32Laplace(Shown):
 
 @dataclass(slots=True, repr=False)
 class TrainingOnly(Shown):
-    """Fault: noise like dropout, added in train mode but not in eval mode.
+    """Faulty mechanism: noise is added in train mode but not in eval mode, as in dropout.
 
     Args:
         training: True for train mode, False for eval mode.
@@ -172,7 +174,7 @@ class TrainingOnly(Shown):
     scale: float = 1.0
 
     def train(self, mode: bool = True) -> TrainingOnly:
-        """Switch to train mode, or, with False, to eval mode."""
+        """Switch to train mode if `mode` is True, otherwise to eval mode."""
         self.training = mode
         return self
 
@@ -187,7 +189,7 @@ class TrainingOnly(Shown):
 
 
 class Always(TrainingOnly):
-    """Repaired version of `TrainingOnly`, with noise in both modes."""
+    """Repaired version of `TrainingOnly`: noise is added in train mode and in eval mode."""
 
     __slots__ = ()
 
@@ -198,7 +200,7 @@ class Always(TrainingOnly):
 
 @dataclass(slots=True, repr=False)
 class OwnGenerator(Shown):
-    """Fault: noise from one generator that is made once for all calls, for example on import.
+    """Faulty mechanism: all calls use one generator, which is made once, for example on import.
 
     Args:
         scale: scale of the noise.

@@ -1,10 +1,14 @@
-"""Inspection of a noise layer: structural checks by sampling, and noise repeated after a fork.
+"""`inspect` and `fork_reuse`, which look for faults in the noise that a mechanism adds.
 
-Noise sizes can be pooled over coordinates only if each is measured from its own centre. A callable
-may transform its input first. If the input is not the median of the outputs, two other centres are
-tried. The first is 0 at the input 0, because clipping by a norm leaves it unchanged. The second is
-the input with all entries beyond an upper or a lower wall replaced by the wall. If neither explains
-the outputs, the input remains the centre.
+The tail checks pool the absolute values of the noise over all coordinates. Therefore the noise of
+each coordinate is measured from the median of its outputs, here called the centre. A mechanism may
+transform its input before it adds noise. If the input is not the median of the outputs, dpcore
+tries two other centres:
+
+- The first centre is 0, with outputs at the input 0, because a clip by a norm does not change 0.
+- The second centre is the input after a clip of its entries to an interval [a, b].
+
+If neither centre fits the outputs, the input remains the centre.
 """
 
 from __future__ import annotations
@@ -67,49 +71,58 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Check if noise is repeated after a process fork, in parent and child or in two children.
+    """Check if a parent process and its forked children, or two children, add the same noise.
 
-    `os.fork` copies the state of every generator in memory: generators of modules and the global
-    generators of numpy and torch. Python's `random` module is seeded again in a child, but other
-    `random.Random` instances are not. Forked workers then add the same noise to different people's
-    data, and a subtraction removes it. The mechanism is called once before the fork, so that
-    generators made on first use exist. It is then called in every child, and last in the parent. In
-    the children, torch runs on one thread.
+    `os.fork` copies the state of every random generator in memory, such as the global generators of
+    numpy and torch. Python seeds its `random` module again in a child, but not other
+    `random.Random` instances. Forked workers with equal generators add the same noise to different
+    people's data. An attacker who subtracts two outputs then removes the noise.
 
-    A mechanism that draws from the given `rng` cannot repeat its noise here, because parent and
-    children get generators with different seeds. The code that forks must provide such generators.
-    The check looks for mechanisms that draw from other generators. For the same reason, mechanisms
-    that dpcore would seed again in every call are run without this seeding: torch modules and
-    distributions, and functions of `dpcore.repeat` with ``seeded="global"``.
+    The mechanism is called once before the fork, so that generators which it makes in its first
+    call exist. Then the mechanism is called in every child, and at the end in the parent. In the
+    children, torch runs on one thread.
 
-    The check needs a system with `os.fork`. A child is killed after `timeout` seconds, and all
-    children have ended when the function returns. This also ends a deadlock in a library that does
-    not work after a fork.
+    The check looks for mechanisms that draw from a generator other than the one that dpcore passes
+    to them. A mechanism that draws only from the passed generator passes the check, because parent
+    and children get generators with different seeds. In your own program, the code that forks must
+    also pass different generators.
+
+    For some mechanisms, an audit seeds the global generators in every call: torch modules and
+    distributions, and functions of `dpcore.repeat` with ``seeded="global"``. This check runs them
+    without this seeding.
+
+    The check needs an operating system with `os.fork`. A child is killed after `timeout` seconds.
+    So the function returns even if a library deadlocks after a fork. All children have ended when
+    the function returns.
 
     Args:
-        mechanism: as for `inspect`.
-        x: the input. Defaults to the first input of the mechanism's default pair, or to a single 0.
-        draws: number of outputs in every process, at least 16.
+        mechanism: a native mechanism of dpcore (such as `dpcore.Laplace`), a callable
+            ``(x, size, rng) -> outputs``, or an object that `dpcore.adapters` supports, such as a
+            torch module.
+        x: the input. Defaults to the first input of the mechanism's default pair, or to [0.0]
+            without a default pair.
+        draws: number of outputs in each process, at least 16.
         children: number of children, at least 1.
-        rng: None, an int in [0, 2**63) or a numpy Generator.
+        rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
         timeout: time limit of a child in seconds, above 0 and at most a million.
-        false_alarm: upper bound on the probability of a flag without a fault.
+        false_alarm: upper bound on the probability that a mechanism without this fault is flagged.
 
     Returns:
-        A `Check` called "fork".
+        A `Check` with the name "fork". It is flagged if two processes share more rows of outputs
+        than chance explains.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if an argument is out of range.
         NotImplementedError: if the system cannot fork.
-        RuntimeError: if the mechanism raised an error in a child, or the child died or took too
-            long.
+        RuntimeError: if the mechanism raised an error in a child, or if a child died or exceeded
+            `timeout`.
 
     Source:
         CVE-2013-1900 (PostgreSQL, 2013): forks copied the generator of OpenSSL.
 
     Example:
-        A generator that a module made on import::
+        A module makes a generator on import::
 
             own = np.random.default_rng()
 
@@ -150,7 +163,7 @@ def _make_generator(layer: Layer, process: int) -> np.random.Generator:
 
 
 def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
-    """Return the mechanism without the part that seeds a global generator in each call."""
+    """Return the mechanism without the code that seeds the global generators in each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
         return lambda x, size, rng: stack_answers([fn(x) for _ in range(size)], mechanism.name)
@@ -182,7 +195,7 @@ def _as_rows(layer: Layer, outputs: Any) -> Floats:
 def _draw_everywhere(
     layer: Layer, draw: Any, x: Any, size: int, children: int, timeout: float
 ) -> list[Any]:
-    """Return a list of outputs of the parent and of every child, the parent first."""
+    """Return a list with the outputs of the parent, followed by the outputs of every child."""
     running: list[tuple[int, int]] = []
     try:
         for process in range(1, children + 1):
@@ -203,7 +216,7 @@ def _draw_everywhere(
 
 
 def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
-    """Fork a child that does the work; return its process id and the reading end of a pipe."""
+    """Fork a child that calls `work`; return its process id and the reading end of a pipe."""
     reading, writing = os.pipe()
     try:
         with warnings.catch_warnings():
@@ -221,7 +234,7 @@ def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
 
 
 def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
-    """Run the work of a child, and end the process without returning to the caller."""
+    """Call `work` in a child, write the result to a pipe, and end the process."""
     status = 1
     try:
         os.close(reading)
@@ -262,7 +275,7 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
 
 
 def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
-    """Test if two processes share more rows than chance explains."""
+    """Test if two processes share more rows of outputs than chance explains."""
     size = len(outputs[0])
     if all((rows == rows[0]).all() for rows in outputs):
         return CheckOutcome("the outputs do not vary: nothing to compare", seed=seed)
@@ -280,17 +293,17 @@ def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
 
 
 def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
-    """Choose the outputs for the tail checks, and their centre.
+    """Choose outputs for the tail checks, and a centre from which the noise is measured.
 
     Args:
-        layer: the layer. It is called twice at 0 if this is needed.
+        layer: the noise layer. It may be called twice at the input 0.
         x: the input.
-        sample: outputs at x, with the input itself as `clean`.
+        sample: outputs at x. Its `clean` is the input.
 
     Returns:
-        `sample`, if the input is the centre or no better centre is found. Otherwise the same
-        outputs with another `clean`, or outputs at 0. This `clean` is a guess, so checks of sides
-        must not use it.
+        `sample`, if the input is the median of the outputs, or if no better centre is found.
+        Otherwise either outputs at the input 0, or the same outputs with another centre as `clean`.
+        This centre is an estimate, so checks of the sign of the noise must not use it.
     """
     if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
         return sample
@@ -298,7 +311,7 @@ def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
 
 
 def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
-    """Return outputs at the input 0, if the same coordinates have noise around 0 there."""
+    """Return outputs at the input 0, if 0 may be their median and the same coordinates vary."""
     draws = len(sample.first)
     try:
         first, second = layer.draw(0 * x, draws), layer.draw(0 * x, draws)
@@ -313,7 +326,11 @@ def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
 
 
 def _replace_by_walls(sample: Seen) -> Seen | None:
-    """Replace all input entries that are not medians by one upper and one lower wall."""
+    """Replace the centre by the input clipped to an interval, if this fits the outputs.
+
+    An entry of the input that is not the median of its outputs is replaced by an end of the
+    interval.
+    """
     assert sample.clean is not None
     fits = _may_be_medians(sample.first, sample.clean)
     middle = np.median(sample.first, axis=0)
@@ -328,7 +345,7 @@ def _replace_by_walls(sample: Seen) -> Seen | None:
 
 
 def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
-    """Test by signs if each number of the centre may be the median of its coordinate."""
+    """Test, by a sign test, if each entry of the centre may be the median of its coordinate."""
     above, below = (outputs > centre).sum(axis=0), (outputs < centre).sum(axis=0)
     p = 2 * one_sided_p_values(np.maximum(above, below), np.minimum(above, below))
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
@@ -346,63 +363,82 @@ def inspect(
     skip: Sequence[str] = (),
     false_alarm: float = 1e-4,
 ) -> Inspection:
-    """Search a noise layer for structural faults by sampling it.
+    """Draw outputs of a mechanism that adds noise, and look for faults in the noise.
 
-    The checks:
+    The clean vector is the vector to which the noise is added. These are the checks and the faults
+    that they find:
 
-    - ``no_noise``: outputs that equal the clean vector in every draw, in all or some coordinates.
-      The clean vector is the vector to which the noise is added;
-    - ``shared_rows``, ``shared_calls``: noise that is repeated within a call, or in a second call;
-    - ``rank``: noise in fewer directions than coordinates, such as one draw added to all of them;
-    - ``correlation``, ``shared_size``: dependent coordinates. Dependent sizes are intended if one
-      radius is drawn for the whole vector (then ``skip=("shared_size",)``);
-    - ``one_sided``, ``atom``, ``off_centre``: noise that is never below (or never above) the clean
-      vector, noise that is exactly 0 or another value with positive probability, or noise whose
-      median is not 0. Each is flagged only if it occurs at all tested inputs;
-    - ``scale``: noise that is larger at some inputs than at others;
-    - ``column_scale``: a coordinate with less than a tenth of the noise of most others. If
-      coordinates have different scales by design, in proportion to their sensitivities,
-      ``skip=("column_scale",)`` leaves the check out;
-    - ``grid``, ``range``: values that repeat in the tail, as in torch's float32 Laplace noise,
-      which never exceeds 15.942385 scales; and noise that has a largest possible value, if enough
-      draws reach it;
-    - ``modes``: different laws in train mode and in eval mode, for objects with both modes, such as
-      torch modules. The other checks use the current mode of the object and do not change it.
+    - ``no_noise``: outputs without noise, in all or some coordinates;
+    - ``shared_rows``: noise that is repeated in several rows of a call, or depends on earlier rows;
+    - ``shared_calls``: noise of one call that is repeated in a second call;
+    - ``rank``: noise that spans fewer dimensions than there are coordinates, such as one draw that
+      is added to all coordinates;
+    - ``correlation``: noise that is correlated between coordinates;
+    - ``shared_size``: absolute values of the noise that are correlated between coordinates. If
+      the mechanism draws one radius for the whole vector by design, leave this check out with
+      ``skip=("shared_size",)``;
+    - ``one_sided``: noise that is never negative, or never positive, at all tested inputs;
+    - ``atom``: noise that has one value, such as 0, with positive probability, while other values
+      hardly repeat;
+    - ``off_centre``: noise whose median is above 0 at all tested inputs, or below 0 at all tested
+      inputs;
+    - ``scale``: noise with a scale that depends on the input;
+    - ``column_scale``: a coordinate with less than a tenth of the noise of most other coordinates.
+      If the scales are different by design (in proportion to sensitivities), leave this check out
+      with ``skip=("column_scale",)``;
+    - ``grid``: values of the noise that repeat in the tail, as in the float32 Laplace noise of
+      torch;
+    - ``range``: noise with a largest possible absolute value, if enough draws come near it. For
+      example, the float32 Laplace noise of torch never exceeds 15.942385 times its scale;
+    - ``modes``: different distributions of the noise in train mode and in eval mode, for objects
+      with both modes, such as torch modules. All other checks call the object in its current mode.
 
-    With m checks that have a p-value, each is flagged at ``false_alarm / m``. The overall false
-    alarm rate is at most `false_alarm` if the layer draws independent noise with these properties:
-    it is continuous or has few values, it is symmetric about the clean vector, and its tail is at
-    least as heavy as a Gaussian tail. A layer that passes is not proved private: use `dpcore.audit`
-    to measure its leakage. Outputs that are clamped after the noise depend on the input: inspect
-    the layer before its clamp.
+    If m checks have a p-value, a check is flagged if its p-value is at most ``false_alarm / m``.
+    The probability of any flag without a fault is at most `false_alarm` under these assumptions:
+
+    - the mechanism draws independent noise;
+    - the noise is continuous, or has few values;
+    - the noise is symmetric about the clean vector;
+    - the tail of the noise is at least as heavy as a Gaussian tail.
+
+    A mechanism that passes is not proved to be private. Use `dpcore.audit` to measure its privacy
+    loss. If a mechanism clamps its outputs after it adds noise, inspect the mechanism without the
+    clamp, because the distribution of clamped noise depends on the input.
 
     Args:
-        mechanism: a native mechanism, a callable ``(x, size, rng) -> outputs``, or an object that
-            `dpcore.adapters` supports, such as a torch module, which is called unchanged.
-        x: the input: finite numbers of any shape that the mechanism accepts, or a tensor.
-        draws: number of outputs in each of the two main calls, at least 200. By default, each call
-            has about a million numbers, in 1,536 to 262,144 draws. Other inputs and modes get at
-            most 16,384 draws.
-        rng: None, an int in [0, 2**63) or a numpy Generator.
-        clean: the vector to which the noise is added, or a function that computes it from the
-            input. By default, it is x itself if an output has the same number of entries; for
-            native mechanisms, their clip and factor are included. False states that it is not
-            known. Then the noise is compared only with itself. If x is not the median of the
-            outputs, for example after a clip, `grid` and `range` measure from a centre that is
-            estimated from the outputs. This is x cut off at a wall, or 0 at the input 0.
-        others: inputs to compare with. By default, 2 x, 0 and two shifts of x by ten times the
-            noise are used. Inputs that the mechanism does not accept are left out.
+        mechanism: a native mechanism of dpcore (such as `dpcore.Laplace`), a callable
+            ``(x, size, rng) -> outputs``, or an object that `dpcore.adapters` supports, such as a
+            torch module.
+        x: the input at which the noise is tested: finite numbers in any shape that the mechanism
+            accepts, or a tensor.
+        draws: number of outputs in each of the two calls at x, at least 200. By default, a call
+            returns about a million numbers, in 1,536 to 262,144 outputs. A call at another input or
+            in the other mode draws at most 16,384 outputs.
+        rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
+        clean: the clean vector, or a function that computes the clean vector from the input. By
+            default, the clean vector is x if an output has as many entries as x. For native
+            mechanisms, the clip and the factor of the mechanism are applied to x. False means that
+            the clean vector is not known. Then checks that need the clean vector are left out. If x
+            is not the median of the outputs (for example because the mechanism clips x), the checks
+            ``grid`` and ``range`` use an estimated centre instead of x.
+
+            - The first choice is 0, with outputs at the input 0.
+            - The second choice is x clipped to an interval, whose ends are estimated from the
+              outputs.
+        others: other inputs, at which the noise is compared with the noise at x. By default: 2 x,
+            0, and x plus and minus ten times the mean size of the noise. Default inputs that the
+            mechanism does not accept are left out.
         skip: names of checks to leave out.
-        false_alarm: upper bound on the probability of any flag without a fault.
+        false_alarm: upper bound on the probability that any check flags a mechanism without faults.
 
     Returns:
-        The `Inspection`: ``str`` gives a table, ``flagged`` the names of flagged checks, and
-        ``passed`` is True if no check is flagged.
+        The `Inspection`. Its field ``flagged`` has the names of the flagged checks. ``passed`` is
+        True if no check is flagged. ``str`` converts the result to a table.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or outputs are not real numbers.
-        ValueError: if an argument is out of range, or outputs are not finite or differ in shape
-            between calls.
+        ValueError: if an argument is out of range, an output is not finite, or the shape of outputs
+            differs between calls.
 
     Source:
         For the faults: Habernal (2022), theorem 3.2 (one-sided noise); Mironov (2012) (floating

@@ -1,8 +1,8 @@
-"""Outputs of a noise layer from several calls, and tests that hold for every law of the noise.
+"""Outputs of a noise layer from several calls, and tests valid for every distribution of noise.
 
-The tests use ranks, with ties broken at random. The ranks of independent draws are a uniformly
-random permutation for every law, also with atoms. The statistics have lighter tails than the normal
-distribution from which their p-values are computed.
+The tests use ranks, with ties broken at random. The ranks of independent, identically distributed
+draws are a uniformly random permutation, for discrete distributions too. The p-values are computed
+from the normal distribution. The statistics have lighter tails, so the p-values are not too small.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
 def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
-    """Compute ranks of every column, centred and of unit length, as rows of shape `(d, n)`."""
+    """Compute the ranks in each column, centred and scaled to L2 norm 1, shape `(d, n)`."""
     rows = np.ascontiguousarray(values.T)
     order = np.argsort(rows, axis=1)
     held = np.take_along_axis(rows, order, axis=1)
@@ -59,19 +59,19 @@ def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
 
 
 def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
-    """Return the two-sided p-value of the largest deviate (Bonferroni), and its position."""
+    """Return the two-sided p-value of the largest z-score (Bonferroni), and its position."""
     place = int(np.argmax(np.abs(z)))
     return min(1.0, len(z) * math.erfc(abs(float(z[place])) / math.sqrt(2))), place
 
 
 def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if row i of one set depends on row i of the other, by Spearman's correlation."""
+    """Test if row i of `first` depends on row i of `second`, by Spearman's correlation."""
     r = np.einsum("ij,ij->i", rank_scores(first, rng), rank_scores(second, rng))
     return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
 def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if the columns have the same law in both sets, by Wilcoxon's rank sum test."""
+    """Test if each column has the same distribution in both sets, by Wilcoxon's rank sum test."""
     m, n = len(first), len(second)
     ranks = rank_scores(np.concatenate([first, second]), rng)
     # Variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
@@ -82,11 +82,12 @@ def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tupl
 def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
     """Test if the columns are independent of each other.
 
-    Two statistics are used: the largest rank correlation, and the sum of all squared correlations.
-    The sum is chi-squared and detects many weak correlations (Schott, 2005, Biometrika).
+    The test has two statistics: the largest rank correlation, and the sum of all squared
+    correlations. The sum has a chi-squared distribution and detects many weak correlations (Schott,
+    2005, Biometrika).
 
     Returns:
-        The p-value of both statistics together, the largest correlation, the root mean square of
+        A tuple: the p-value of the combined test, the largest correlation, the root mean square of
         all correlations, and the number of pairs.
     """
     from scipy.special import gammaincc
@@ -102,7 +103,7 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
 
 
 def at_least(k: int, n: int, p: float) -> float:
-    """Compute the probability that a binomial variable of n trials is k or more."""
+    """Compute the probability that a binomial(n, p) variable is at least k."""
     from scipy.special import betainc
 
     if k <= 0 or p >= 1.0:
@@ -111,14 +112,14 @@ def at_least(k: int, n: int, p: float) -> float:
 
 
 def one_sided_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
-    """Compute the probability of at least so many signs of one kind if both are equally likely."""
+    """Compute one-sided p-values of a sign test: at least `hits` of `hits + others` fair signs."""
     from scipy.special import betainc
 
     return np.where(hits > 0, betainc(np.maximum(hits, 1), others + 1.0, 0.5), 1.0)
 
 
 def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
-    """Return one hash per row; unequal rows have equal hashes with probability 2^-60."""
+    """Return a hash of each row. Two unequal rows have equal hashes with probability 2^-60."""
     # Adding 0 turns -0 into 0. Mixing changes the low bits, which are zero for small integers.
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     bits = (bits ^ (bits >> np.uint64(32))) * _HASH_MULTIPLIER
@@ -128,9 +129,10 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
 
 
 def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
-    """Estimate the probability that two independent rows are equal, from above.
+    """Compute an upper estimate of the probability that two independent rows are equal.
 
-    The result is 1.5 times the observed frequency, plus a margin for the limited number of rows.
+    The result is 1.5 times the observed frequency of equal pairs, plus a margin for the limited
+    number of rows.
     """
     counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
     pairs = len(rows) * (len(rows) - 1)
@@ -139,7 +141,7 @@ def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
 
 @dataclass(frozen=True)
 class Other:
-    """Outputs at another input.
+    """Outputs of a noise layer at another input.
 
     Args:
         label: name of the input in messages.
@@ -154,13 +156,13 @@ class Other:
 
 @dataclass(frozen=True)
 class Mode:
-    """Outputs of a layer in the mode that is not its current one.
+    """Outputs of a noise layer in its other mode (train or eval).
 
     Args:
         here: current mode of the layer, "train" or "eval".
-        there: the other mode.
-        outputs: outputs in the other mode, or None if it could not be run.
-        why: reason why it could not be run.
+        there: other mode of the layer, "eval" or "train".
+        outputs: outputs in the other mode, or None if the layer raised an error in this mode.
+        why: error in the other mode, as text.
     """
 
     here: str
@@ -171,18 +173,20 @@ class Mode:
 
 @dataclass(frozen=True)
 class Seen:
-    """All outputs, and values that are computed from them more than once.
+    """All outputs of a noise layer, and values that several checks compute from the outputs.
 
     Args:
         first: outputs of one call, shape `(draws, dim)`.
-        second: outputs of another call.
+        second: outputs of a second call at the same input, shape `(draws, dim)`.
         clean: vector to which the noise is added, or None if it is not known.
-        precision: distance from 1 to the next number in the type of the outputs.
+        precision: machine epsilon of the dtype of the outputs.
         others: outputs at other inputs.
-        refused: labels of generated inputs that the mechanism did not accept, with the error.
-        mode: outputs in the other mode, for a layer with two modes.
+        refused: labels of the default inputs on which the mechanism raised an error, with the type
+            of the error.
+        mode: outputs in the other mode, for a layer with train and eval mode. None for other
+            layers.
         rng: generator that breaks ties and chooses coordinates.
-        around: description of `clean` if it is not the user's input or vector.
+        around: description of `clean` if `clean` was estimated from the outputs.
     """
 
     first: Floats
@@ -215,22 +219,22 @@ class Seen:
 
     @property
     def step(self) -> Floats:
-        """Distance between neighbouring floats at the largest output of every coordinate."""
+        """Rounding step: distance of two floats next to the largest output of each coordinate."""
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
     def noises(self) -> list[Floats]:
-        """Return the noise at each input with a known clean vector, the main input first."""
+        """Return the noise at each input whose clean vector is known, first at the main input."""
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
 
 
 class Layer:
-    """A mechanism that is called unchanged, with counted calls and checked outputs.
+    """Mechanism that adds noise. Its calls are counted, and its outputs are checked.
 
     Args:
         mechanism: the mechanism that the user gave.
         seed: seed of all draws.
-        clean: see `inspect`.
+        clean: the vector to which the noise is added, see `inspect`.
     """
 
     def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
@@ -247,16 +251,16 @@ class Layer:
 
     @property
     def inner(self) -> Any:
-        """The object that may have a train and an eval mode."""
+        """The object that is searched for a train and an eval mode."""
         return self.mechanism.module if isinstance(self.mechanism, TorchModule) else self.mechanism
 
     @property
     def precision(self) -> float:
-        """Distance from 1 to the next number in the type of the last outputs."""
+        """Machine epsilon of the dtype of the last outputs."""
         return float(np.finfo(self._kind).eps)
 
     def draw(self, x: Any, size: int) -> Floats:
-        """Draw outputs of one call with a separate generator, shape `(size, dim)`."""
+        """Call the mechanism once with a new generator; return the outputs, shape `(size, dim)`."""
         rng = make_generator(self.seed, SAMPLE, 0, self._calls)
         self._calls += 1
         outputs = call_mechanism(self.mechanism, x, size, rng)
@@ -276,11 +280,12 @@ class Layer:
         return rows
 
     def clean(self, x: Any, here: bool) -> Floats | None:
-        """Return the vector to which the noise is added at x, rounded like the outputs.
+        """Return the vector to which the noise is added at x, rounded to the dtype of the outputs.
 
         Args:
             x: the input.
-            here: True at the user's own input. A vector given as `clean` holds only there.
+            here: True if x is the input that the user gave. A vector given as `clean` is used only
+                at this input.
         """
         clean = self._clean
         if callable(clean):
@@ -299,7 +304,7 @@ class Layer:
 
 
 def _known_input(mechanism: Any, x: Any) -> Any:
-    """Return the vector to which dpcore's own mechanisms add their noise, or else x."""
+    """Return the vector to which a native mechanism adds its noise, or x for others."""
     if not isinstance(mechanism, Native) or not is_native(mechanism):
         return x
     from .. import _core
@@ -313,7 +318,7 @@ def _known_input(mechanism: Any, x: Any) -> Any:
 
 
 def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
-    """Convert a list, an array or a tensor of real, finite numbers to an array."""
+    """Convert a list, an array or a tensor of finite numbers to a numpy array."""
     detached = value.detach().cpu() if is_tensor(value) else value
     array = numeric(name, "an array of finite numbers", detached)
     if not np.isfinite(array).all():
@@ -348,7 +353,7 @@ def collect_outputs(
 def _collect_elsewhere(
     layer: Layer, x: Any, first: Floats, size: int, others: Sequence[Any] | None
 ) -> tuple[list[Other], list[str]]:
-    """Draw outputs at the user's other inputs, or at inputs made from x."""
+    """Draw outputs at the inputs `others`, or at the default inputs, which are computed from x."""
     plain = as_finite_array("x", x)
     if others is not None:
         points = [p if is_tensor(p) else as_finite_array("others", p) for p in others]

@@ -1,1 +1,1 @@
-"""Exact audit of a mechanism with finitely many inputs and outputs, from its probability table."""
+"""Exact audit of a mechanism that is given as a table of its output probabilities."""

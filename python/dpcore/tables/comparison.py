@@ -1,8 +1,8 @@
-"""Comparison of all pairs of rows of a table: worst losses, hockey-stick and Renyi divergences.
+"""Privacy losses and divergences of all pairs of rows of a table of probabilities.
 
-The table may be any object that gives blocks of rows of logarithms. The comparison goes in tiles. A
-tile compares a block of rows with rows from the start of this block on. Therefore every pair is
-compared once, in both directions. The losses of all pairs are never stored together.
+The table may be any object that returns the logarithms of a block of rows. Pairs are compared in
+tiles. Each tile compares a block of rows with rows of the same block or of later blocks, in both
+directions. The losses of all pairs are never in memory at the same time.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ _TIMED_SECONDS: Final = 2.0
 
 
 class Neighbours:
-    """Pairs of different rows that are compared, in both directions.
+    """Neighbour relation on the rows of a table: the pairs of different rows to compare.
 
     Args:
         name: name of the relation in reports.
-        among: function from two spans of rows to a mask of the neighbouring pairs. The mask may
-            include pairs of a row with itself. None for all pairs.
+        among: function of two ranges of row numbers. It returns a mask that is True for pairs of
+            neighbours. The mask may be True for a pair of a row with itself, which is ignored. None
+            means that all pairs are neighbours.
     """
 
     def __init__(
@@ -85,11 +86,14 @@ class Neighbours:
 
     @property
     def are_all(self) -> bool:
-        """True if all pairs of different rows are neighbours."""
+        """True if any two different rows are neighbours."""
         return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
-        """Return a mask of two spans, shape `(len(rows), len(others))`, or None for all pairs."""
+        """Return a mask of the neighbours among two ranges of rows, or None for all pairs.
+
+        The mask has shape `(len(rows), len(others))`.
+        """
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
             return None
@@ -101,7 +105,7 @@ class Neighbours:
 
 
 def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
-    """Return the neighbours among the rows of a table with `inputs` rows.
+    """Return the neighbour relation on the rows of a table with `inputs` rows.
 
     Raises:
         TypeError: if `neighbour` has none of the types that `audit_table` accepts.
@@ -139,7 +143,7 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
 
 
 def _make_value_error(name: str, requirement: str, problem: str) -> ValueError:
-    """Return a ValueError for a value that is described in words."""
+    """Return a ValueError whose message describes the wrong value in words."""
     return about(ValueError(f"{name} must be {requirement}, got {problem}"), name)
 
 
@@ -162,7 +166,10 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
 
 
 def _neighbours_from_relation(relation: Any) -> Neighbours:
-    """Return a relation on the row numbers; each number is an input of one entry."""
+    """Convert a relation of `dpcore.pairs` to a relation on row numbers.
+
+    A row number is an input with one entry.
+    """
     relation = neighbour_of(relation)
     name = f"{format_neighbour(relation)} on the numbers of rows"
     if type(relation) in (L1, L2, Linf):
@@ -188,14 +195,14 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
 
 
 class ExactRows:
-    """A table of fractions, decimals and whole numbers, and the losses of its pairs of rows.
+    """Table of exact numbers (fractions, decimals, whole numbers), and the losses of its pairs.
 
     Args:
-        entries: probabilities as objects, shape `(inputs, outputs)`.
+        entries: probabilities, an array of objects of shape `(inputs, outputs)`.
 
     Raises:
         TypeError: if an entry is not an exact number.
-        ValueError: if an entry is negative or not finite, or a row does not add up to exactly 1.
+        ValueError: if an entry is negative or not finite, or the sum of a row is not exactly 1.
     """
 
     def __init__(self, entries: npt.NDArray[Any]) -> None:
@@ -220,12 +227,12 @@ class ExactRows:
             self.losses[i, j] = _log_fraction(self._ratio(i, j, self.outputs[i, j]))
 
     def _ratio(self, i: int, j: int, output: int) -> Any:
-        """Return the ratio of two probabilities of an output; math.inf if the second is 0."""
+        """Return P(output | row i) / P(output | row j); math.inf if the denominator is 0."""
         p, q = self._rows[i][output], self._rows[j][output]
         return p / q if q else math.inf
 
     def excess(self, i: int, j: int, allowed: Fraction) -> float:
-        """Return by how much the loss of one row against another exceeds `allowed`, in nats."""
+        """Return the privacy loss of row i against row j, minus `allowed`, in nats."""
         ratio = self._ratio(i, j, self.outputs[i, j])
         if ratio == math.inf:
             return math.inf
@@ -266,12 +273,12 @@ def _log_fraction(ratio: Any) -> float:
 
 
 class Table:
-    """A table and its distances, read and checked in blocks of rows.
+    """Table of probabilities with optional distances, which is read and checked by blocks of rows.
 
     Args:
         table: the table, as in `audit_table`.
         distances: None, or a matrix of distances between inputs.
-        log: True if the entries are natural logarithms.
+        log: True if the entries of the table are natural logarithms of probabilities.
         threads: number of threads of the compiled core.
 
     Raises:
@@ -309,7 +316,7 @@ class Table:
 
     @property
     def in_memory(self) -> bool:
-        """True if a block of logarithms is a part of an array that exists anyway."""
+        """True if the logarithms of all rows are in memory, so that a block needs no copy."""
         entries = self._entries
         return self._kept is not None or (
             self.log
@@ -321,16 +328,16 @@ class Table:
 
     @property
     def has_distances(self) -> bool:
-        """True if losses are measured per unit of distance."""
+        """True if privacy losses are divided by the distance of the two inputs."""
         return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
 
     def last_place(self, claim: float | None) -> float:
-        """Return the last place of the largest claim times distance: the claim is rounded."""
+        """Return one unit in the last place of claim x largest distance, the error of rounding."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Return the natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
+        """Return the checked natural logarithms of rows, shape `(stop - start, outputs)`."""
         if self._kept is None and self.inputs * self.outputs <= _MAX_CACHED_ENTRIES:
             self._kept = self._logarithms(0, self.inputs)
         return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
@@ -355,7 +362,11 @@ class Table:
         return rows.astype(np.float64, copy=False)
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
-        """Return worst losses, stated by the object or exact, and outputs that attain them."""
+        """Return the largest loss of each row against every row, and an output that attains it.
+
+        The losses are those of exact numbers, or those that the table's own method `loss_rows`
+        returns.
+        """
         if self.exact is not None:
             return self.exact.losses[start:stop], self.exact.outputs[start:stop]
         losses, outputs = (np.asarray(array) for array in self.owner.loss_rows(start, stop))
@@ -410,7 +421,7 @@ class Table:
         return rows
 
     def _check_rows(self, rows: Floats, start: int) -> None:
-        """Raise an error for rows that are not distributions; small pieces save memory."""
+        """Raise an error if a row is not a probability distribution."""
         slack = _ROW_SUM_TOLERANCE[self.single]
         step = max(1, 2**18 // self.outputs)
         for first in range(0, len(rows), step):
@@ -439,7 +450,7 @@ def _is_sparse(table: Any) -> bool:
 
 
 def _is_single(array: Any) -> bool:
-    """Return True for floats shorter than float64."""
+    """Return True for a floating-point dtype with less precision than float64."""
     return has_all(array, "dtype") and array.dtype.kind == "f" and bool(array.dtype.itemsize < 8)
 
 
@@ -449,7 +460,7 @@ def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> 
 
 
 def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
-    """Raise an error for distances, of rows from `start` on, that are negative or not finite."""
+    """Raise an error if a distance is negative or not finite; the first row has number `start`."""
     right = (rows >= 0.0) & (rows < np.inf)
     if not right.all():
         row, column = np.argwhere(~right)[0]
@@ -458,7 +469,7 @@ def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
 
 
 def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
-    """Raise an error for asymmetric distances; `at` are the numbers of the first row and column."""
+    """Raise an error if distances are not symmetric; `at` is the index of the first entry."""
     unlike = ~(np.abs(rows - turned) <= _SYMMETRY_TOLERANCE * np.maximum(rows, turned))
     if unlike.any():
         row, column = np.argwhere(unlike)[0]
@@ -468,7 +479,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """Return the object's names of its inputs and of its outputs, or None without names."""
+    """Return the names of the inputs and of the outputs, or None for names that are missing."""
     inputs, outputs, words = (
         mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
     )
@@ -484,16 +495,18 @@ def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]
 
 @dataclass(slots=True)
 class Tally:
-    """The largest losses among all pairs.
+    """Largest privacy losses among all compared pairs of rows.
 
     Attributes:
-        per_input: largest ratio of each input so far, -inf before the first.
+        per_input: largest loss (per unit of distance) of each input so far; -inf before a loss was
+            added.
         claim: the tested claim, or None.
-        tolerance: loss in nats that rounding can explain.
-        best: largest ratio, its two inputs, its loss and its distance.
-        excess: largest loss beyond claim x distance, and its two inputs.
+        tolerance: loss in nats beyond claim x distance that rounding can explain.
+        best: the largest loss per unit of distance, the numbers of its two inputs, their loss in
+            nats and their distance.
+        excess: the largest value of loss minus claim x distance, and the numbers of its two inputs.
         pairs: number of ordered pairs compared.
-        infinite: number of these pairs with an infinite ratio.
+        infinite: number of ordered pairs with an infinite loss per unit of distance.
     """
 
     per_input: Floats
@@ -507,13 +520,13 @@ class Tally:
     def add(
         self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
     ) -> bool:
-        """Add the losses of a block of ordered pairs; return True if one is the new best.
+        """Add the losses of a block of ordered pairs; return True if `best` changes.
 
         Args:
-            losses: worst losses, shape `(rows, others)`.
-            at: number of the first row and of the first other row.
+            losses: largest loss of each pair over all outputs, shape `(rows, others)`.
+            at: row number of the first of `rows` and of the first of `others`.
             apart: distances of the pairs, or None.
-            mask: True for the pairs that are neighbours, or None for all.
+            mask: True for the pairs that are neighbours. None means all pairs.
         """
         ratios = losses if apart is None else self._per_distance(losses, apart)
         if mask is not None:
@@ -562,7 +575,7 @@ class Tally:
 
 
 class _Tile(NamedTuple):
-    """Rows of a block, rows from its first row on, and the distances and neighbours of both."""
+    """Two ranges of rows that are compared, with the distances and neighbours of their pairs."""
 
     rows: tuple[int, int]
     others: tuple[int, int]
@@ -576,14 +589,14 @@ class _Tile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A table and the pairs of its rows that are neighbours."""
+    """Table of probabilities, with the pairs of its rows that are neighbours."""
 
     table: Table
     neighbours: Neighbours
     progress: bool | None = None
 
     def tally_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
-        """Tally the losses of all pairs, and find an output that attains the worst."""
+        """Compute the largest losses of all pairs, and an output that attains the largest loss."""
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
         if table.exact is not None or mechanism_attribute(table.owner, "loss_rows"):
@@ -609,7 +622,7 @@ class Comparison:
         return tally, output
 
     def _tally_owned(self, tally: Tally) -> int:
-        """Tally the losses that the object itself computes."""
+        """Add the losses that `Table.loss_rows` returns; return the output of the largest loss."""
         table, output = self.table, -1
         step, begun = max(1, _MAX_READ_LOGARITHMS // table.inputs), time.monotonic()
         with Progress("comparing rows", table.inputs, self.progress) as bar:
@@ -624,7 +637,7 @@ class Comparison:
         return output
 
     def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
-        """Return the exact largest loss beyond claim x distance, and its inputs."""
+        """Return the exact largest value of loss minus claim x distance, and its two inputs."""
         size = self.table.inputs
         apart = self.table.distance_rows(0, size)
         apart = np.ones((size, size)) if apart is None else apart
@@ -639,7 +652,7 @@ class Comparison:
         return excess, -i, -j
 
     def delta(self, epsilon: Any) -> float:
-        """Return the worst hockey-stick divergence at e^(epsilon distance)."""
+        """Return the largest hockey-stick divergence of order e^(epsilon x distance)."""
         epsilon = real("epsilon", epsilon, low=0.0)
         worst = 0.0
         for tile, (rows, others) in self._blocks("divergences", self.table.rows):
@@ -661,7 +674,7 @@ class Comparison:
     def _correct(
         self, tile: _Tile, powers: Floats, beyond: Flags, ahead: Floats, back: Floats
     ) -> None:
-        """Compute divergences again from logarithms, if e^power overflows."""
+        """Compute divergences again from logarithms for pairs for which e^power overflows."""
         rows = self.table.log_rows(*tile.rows)
         others = self.table.log_rows(*tile.others)
         losses = np.empty(tile.shape), np.empty(tile.shape)
@@ -678,7 +691,7 @@ class Comparison:
                 target[j, i] = float((np.exp(a[kept]) * -np.expm1(gap[kept])).sum())
 
     def renyi(self, alphas: Any) -> Floats:
-        """Return the worst Renyi divergence of each order."""
+        """Return the largest Renyi divergence of any two neighbours, for each order."""
         orders = vector("alphas", alphas)
         if not (orders > 1.0).all():
             raise invalid("alphas", "orders above 1, finite", alphas)
@@ -694,7 +707,7 @@ class Comparison:
         return worst
 
     def _blocks(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
-        """Yield all tiles with a pair of neighbours, and the result of `read` for their rows."""
+        """Yield all tiles that contain neighbours, and the results of `read` for their rows."""
         table = self.table
         # This reads and checks the whole of a small table.
         table.log_rows(0, 1)
@@ -728,7 +741,7 @@ class Comparison:
                         self._forecast(bar, reading + taken * total / done)
 
     def _forecast(self, bar: Progress, seconds: float) -> None:
-        """Report the expected duration if it is long: it grows with the cube of the size."""
+        """Report the expected duration if it is long."""
         inputs, outputs = self.table.inputs, self.table.outputs
         bar.forecast(f"{inputs * (inputs - 1) // 2:,} pairs of rows of {outputs:,}", seconds)
 
@@ -739,11 +752,12 @@ def _split_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
-    """Return logs of the sums of p^alpha q^(1 - alpha), shape `(rows of a, rows of b)`.
+    """Return log sum(p^alpha q^(1 - alpha)) over outputs, shape `(rows of a, rows of b)`.
 
-    If q^(1 - alpha) is at most e^700, this is a product of matrices. A term in which p^alpha
-    underflows is then below e^-45. The sum is at least 1, because a divergence of order above 1 is
-    not negative. Otherwise terms are added as logarithms, row by row.
+    p is a row of exp(a) and q is a row of exp(b). If all q^(1 - alpha) are at most e^700, the sums
+    are a product of two matrices. A term in which p^alpha underflows is then below e^-45. This term
+    is negligible, because each sum is at least 1. If some q^(1 - alpha) are larger, terms are added
+    as logarithms, row by row.
     """
     held = np.isfinite(b)
     if (alpha - 1.0) * -float(b[held].min(initial=0.0)) > _LARGEST_EXPONENT:

@@ -1,7 +1,7 @@
-"""Exact audit of a mechanism with finitely many inputs and outputs, and its result.
+"""Exact audit of a mechanism with finitely many inputs and outputs, and the result.
 
-All results are computed from the table; no value is estimated. The report package is imported only
-when a report, a picture or JSON is made.
+All results are computed from the table of probabilities; no value is estimated. The subpackage for
+reports is imported only when a report, a picture or JSON is made.
 """
 
 from __future__ import annotations
@@ -63,36 +63,46 @@ _TABLE_VERDICT_SENTENCES: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TableAudit(Result, word="dpcore.audit_table/1"):
-    """The exact audit of a finite mechanism, made by `dpcore.audit_table`.
+    """Result of `dpcore.audit_table`: the exact privacy loss of a mechanism given as a table.
+
+    Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair (x, x') is the
+    largest ln P(y|x) / P(y|x') over the outputs y.
 
     Attributes:
         name: name of the mechanism in reports.
-        inputs: number of rows of the table.
-        outputs: number of its columns.
-        metric: True if losses are measured per unit of distance.
-        epsilon: the largest loss of a pair of neighbours, in nats. With distances, losses are
-            divided by the distance. It is inf if a pair has an infinite loss, or a loss at
-            distance 0.
-        witness: numbers of the row x, the row x' and the column (the output) that attain `epsilon`.
-            If several do, it is the first pair with its first such output, unless the mechanism
-            itself states an output.
-        labels: the mechanism's names of x, x' and the output; empty without names.
-        loss: ln P(output|x) / P(output|x') of the witness, in nats.
-        distance: distance from x to x' of the witness; 1 without distances.
-        per_input: largest loss (per unit of distance) of each input as x, shape `(inputs,)`; 0 for
-            an input without neighbours.
+        inputs: number of inputs of the mechanism, which are the rows of the table.
+        outputs: number of outputs of the mechanism, which are the columns of the table.
+        metric: True if distances were given, so that losses are divided by distances (metric
+            privacy).
+        epsilon: the largest loss of a pair of neighbours, in nats. With distances, each loss is
+            divided by the distance of x and x'. `epsilon` is inf if a pair has an infinite loss, or
+            if a pair at distance 0 has a loss above `tolerance`.
+        witness: row number of x, row number of x' and column number of the output that attain
+            `epsilon`. If several pairs or outputs attain `epsilon`, the first pair and its first
+            output are given. If the table is an object with a method `loss_rows`, this method
+            states the output.
+        labels: names of the witness's x, x' and output; empty if the table has no names.
+        loss: ln P(y|x) / P(y|x') in nats, for the x, x' and output y of `witness`.
+        distance: distance of the witness's x and x'; 1 if no distances were given.
+        per_input: for each input x, the largest loss of a pair (x, x') over the neighbours x', per
+            unit of distance if distances were given. Shape `(inputs,)`; 0 for an input without
+            neighbours.
         pairs: number of ordered pairs of neighbours that were compared.
-        infinite_pairs: number of pairs with an infinite loss, or with a loss at distance 0.
-        neighbours: description of the pairs of rows that are neighbours.
-        tolerance: loss in nats beyond claim times distance that rounding can explain.
-        claim: the tested epsilon (per unit of distance), or None.
-        own_claim: the mechanism's own claim, or None.
-        excess: largest loss beyond claim times distance, in nats, or None without a claim.
-        excess_pair: numbers of the rows x and x' with this largest excess, or None without a claim.
-        remarks: remarks for the reader.
-        provenance: origin of the result (not compared).
-        comparison: the table itself, for `delta` and `renyi`. It is None in a result that was read
-            from a file, because the file does not hold the table (not compared).
+        infinite_pairs: number of ordered pairs with an infinite loss, or with distance 0 and a loss
+            above `tolerance`.
+        neighbours: name of the neighbour relation.
+        tolerance: largest value of `excess`, in nats, that does not refute the claim, because
+            rounding can explain it.
+        claim: the epsilon that was tested, per unit of distance if distances were given. None if no
+            epsilon was tested.
+        own_claim: the epsilon that the table object states in its attribute `claim`, or None.
+        excess: largest value of loss minus claim times distance over all pairs of neighbours, in
+            nats. The distance is 1 if no distances were given. None without a claim.
+        excess_pair: row numbers of x and x' that attain `excess`, or None without a claim.
+        remarks: remarks on the result for readers of the report.
+        provenance: how the result was made, such as the version of dpcore. Ignored by `==`.
+        comparison: the table itself, which `delta` and `renyi` need. None in a result that was read
+            from a file, because the file does not contain the table. Ignored by `==`.
     """
 
     name: str = field(metadata=field_rule(read_instance(str)))
@@ -127,36 +137,38 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
 
     @property
     def refuted(self) -> bool | None:
-        """True if a loss exceeds the claim by more than `tolerance`. None without a claim."""
+        """True if `excess` is larger than `tolerance`: the claim is false. None without a claim."""
         if self.claim is None or self.excess is None:
             return None
         return self.excess > self.tolerance
 
     @property
     def verdict(self) -> str:
-        """The outcome in words: "refuted", "holds for this table" or "no claim given"."""
+        """Outcome for the claim: "refuted", "holds for this table" or "no claim given"."""
         return {None: "no claim given", True: "refuted", False: "holds for this table"}[
             self.refuted
         ]
 
     @property
     def infinite_share(self) -> float:
-        """Share of the ordered pairs of neighbours with an infinite loss, in [0, 1]."""
+        """Share of ordered pairs of neighbours with an infinite loss (per distance), in [0, 1]."""
         return self.infinite_pairs / self.pairs
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The remarks for a reader."""
+        """Remarks on the result for readers of the report."""
         return self.remarks
 
     def delta(self, epsilon: float) -> float:
-        """Compute the least delta for which all neighbours satisfy (epsilon x distance, delta)-DP.
+        """Compute the smallest delta for which the mechanism is (epsilon x distance, delta)-DP.
 
-        It is the largest hockey-stick divergence. For a pair this is the sum over the outputs y of
-        max(0, P(y|x) - e^(epsilon distance) P(y|x')).
+        The distance is 1 if no distances were given. This delta is the largest hockey-stick
+        divergence of two neighbours x, x'. The divergence is the sum over the outputs y of max(0,
+        P(y|x) - e^(epsilon x distance) P(y|x')).
 
         Args:
-            epsilon: epsilon per unit of distance, finite and at least 0.
+            epsilon: the epsilon of the DP guarantee, per unit of distance if distances were given.
+                Finite and at least 0.
 
         Returns:
             A probability.
@@ -176,15 +188,16 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self._compared().delta(epsilon)
 
     def renyi(self, alphas: Any) -> Floats:
-        """Compute the largest Renyi divergence of any pair of neighbours, for each order.
+        """Compute the largest Renyi divergence of two neighbours, for each order.
 
-        The divergence belongs to the whole pair and is not divided by the distance.
+        The divergences are not divided by the distance of the neighbours.
 
         Args:
             alphas: orders above 1, finite, shape `(n,)`.
 
         Returns:
-            Divergences in nats, shape `(n,)`; inf if a positive probability meets a zero.
+            Divergences in nats, shape `(n,)`; inf if an output has probability 0 on x' and a
+            positive probability on x.
 
         Raises:
             TypeError: if `alphas` does not hold numbers.
@@ -207,7 +220,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self.comparison
 
     def __repr__(self) -> str:
-        """Return one line with the audited mechanism and the outcome."""
+        """Return one line with the name of the mechanism and the outcome."""
         outcome = f"{self.verdict}, epsilon={self.epsilon:.6g}"
         return f"<TableAudit of {one_line(self.name, 60)}: {outcome}>"
 
@@ -262,42 +275,51 @@ def audit_table(
 ) -> TableAudit:
     """Compute the exact privacy loss of a mechanism with finitely many inputs and outputs.
 
-    Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair is the largest
-    ln P(y|x) / P(y|x') over the outputs y. Epsilon is the largest loss of any two neighbours; with
-    distances, losses are divided by the distance. All pairs of rows are compared, in both
-    directions. Therefore the result is computed; it is neither sampled nor estimated.
+    Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair (x, x') is the
+    largest ln P(y|x) / P(y|x') over the outputs y. Epsilon is the largest loss of two neighbours.
+    If distances are given, each loss is divided by the distance of x and x'. All pairs of
+    neighbours are compared, in both directions. The result is exact: no value is sampled or
+    estimated.
 
     Args:
         table: probabilities, shape `(inputs, outputs)`, in one of these forms:
 
             - anything that numpy reads as a matrix;
-            - a matrix of fractions, decimals and whole numbers, which are compared exactly;
+            - a matrix of fractions, decimals and whole numbers, with which dpcore computes exactly;
             - a sparse matrix of scipy;
-            - an object with `shape` and `log_rows(start, stop)`, which returns the natural
-              logarithms of rows. The object may also have `claim`, `words` or `input_names` (one
-              for each row), and `distance_rows(start, stop)`, which is used without `distances`. It
-              may have `loss_rows(start, stop)`, which returns two arrays of shape
-              `(stop - start, inputs)`: the exact loss of each row against every row, and an output
-              that attains this loss. The losses are then not computed from the logarithms.
-        distances: distances between inputs for metric privacy, shape `(inputs, inputs)`:
-            symmetric, finite and at least 0. None for ordinary neighbours.
-        claim: the epsilon to test, per unit of distance if there are distances. Defaults to the
-            object's own claim.
-        log: True if the table holds natural logarithms; -inf is a probability of zero.
-        neighbour: the relation of neighbouring rows: None (all pairs), a symmetric matrix of
-            booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs` on the row
-            numbers.
-        tolerance: largest loss beyond claim x distance, in nats, that does not refute the claim.
-            Defaults to 1e-9, and to 1e-6 for a table of float32. For a table of exact numbers the
-            default is the last place of claim x the largest distance, because the claim itself is
-            rounded.
+            - an object with an attribute `shape` and a method `log_rows(start, stop)`, which
+              returns the natural logarithms of the rows from `start` to `stop - 1`.
+
+            This object may also have these attributes and methods:
+
+            - `claim`, the epsilon that the mechanism claims;
+            - `words` or `input_names`, a name for each row;
+            - `distance_rows(start, stop)`, the distances of these rows to all inputs, which
+              dpcore uses if the argument `distances` is None;
+            - `loss_rows(start, stop)`, which returns two arrays of shape
+              `(stop - start, inputs)`: the exact loss of each row against every row, and an
+              output that attains the loss. dpcore then uses these losses and does not compute
+              them from the logarithms.
+        distances: distances between inputs for metric privacy, shape `(inputs, inputs)`: symmetric,
+            finite and at least 0. None for ordinary DP.
+        claim: the epsilon to test, per unit of distance if `distances` are given. Defaults to the
+            attribute `claim` of the table, if it has one.
+        log: True if the entries of the table are natural logarithms of probabilities (-inf for 0).
+        neighbour: the pairs of rows that are neighbours: None (all pairs), a symmetric matrix of
+            booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs`, which is
+            applied to row numbers.
+        tolerance: the claim is refuted if a loss exceeds claim x distance by more than this number
+            of nats. Defaults to 1e-9 for float64 and to 1e-6 for float32. For a table of exact
+            numbers, the default is the rounding error of claim x the largest distance (one unit in
+            the last place).
         threads: number of threads of the compiled core. Defaults to one per core. The result does
             not depend on it.
-        progress: True shows a progress bar and False does not. None shows a bar on a terminal for
-            long work.
+        progress: True to show a progress bar, False for no bar. None shows a bar only on a terminal
+            and only if the audit takes long.
 
     Returns:
-        The `TableAudit`.
+        A `TableAudit` with epsilon, the pair and output that attain it, and the verdict on the
+        claim.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -305,13 +327,14 @@ def audit_table(
 
             - there are fewer than two rows, or no two rows are neighbours;
             - a row has a negative or missing entry;
-            - a row does not add up to 1 within 1e-9, within 1e-5 for float32, or exactly for exact
-              numbers;
+            - the sum of a row differs from 1 by more than 1e-9 (1e-5 for float32, 0 for exact
+              numbers);
             - distances are negative, not finite, not symmetric or of the wrong shape;
             - a value is out of range.
 
     Warns:
-        AssumptionWarning: if a loss is infinite and a probability may have underflowed to zero.
+        AssumptionWarning: if a loss is infinite, and a probability in the table may be zero only
+            because of underflow.
 
     Source:
         Chatzikokolakis et al. (2013), definition 1; Dwork and Roth (2014), definition 2.4.
@@ -372,7 +395,7 @@ def audit_table(
 
 
 def _witness_output(table: Table, tally: Tally, output: int) -> int:
-    """Return the first output that attains the worst loss, or the output that the object states."""
+    """Return the first output that attains the largest loss, or the output of `loss_rows`."""
     _, x, x_prime, loss, _ = tally.best
     row, other = table.log_rows(x, x + 1)[0], table.log_rows(x_prime, x_prime + 1)[0]
     with np.errstate(invalid="ignore"):
@@ -407,7 +430,7 @@ def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ..
 
 
 def list_rows(audit: TableAudit) -> list[Row]:
-    """Return the report as (label, text) rows, the verdict first."""
+    """Return the rows (label, text) of the report. The verdict is the first row."""
     unit = " per unit of distance" if audit.metric else ""
     at = f" at distance {audit.distance:g}" if audit.metric else ""
     claim = "none given" if audit.claim is None else f"epsilon <= {audit.claim:g}{unit}"
@@ -441,7 +464,7 @@ def _format_witness(audit: TableAudit) -> str:
 
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
-    """Draw the largest loss of every input in decreasing order, and the claim."""
+    """Draw a figure with the largest loss of each input, in decreasing order, and the claim."""
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     losses = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(losses)))

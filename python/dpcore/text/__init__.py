@@ -1,7 +1,7 @@
-"""Texts: corpora, vocabularies, encoders, and attacks that infer attributes from encoded texts.
+"""Tools for audits of text privacy: corpora, encoders, and attacks on encoded texts.
 
-The package can be imported without torch and without scikit-learn. Names that need one of them
-raise an error that states what to install.
+The package can be imported without torch and scikit-learn. If a name needs torch or scikit-learn
+and the library is missing, dpcore raises an error that states what to install.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name that needs torch when it is first used."""
+    """Import a class that needs torch when its name is first used."""
     if name in _TORCH_NAMES:
         from . import systems
 
@@ -48,5 +48,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List all names, including those that need torch."""
+    """List all names of the package, including the names that need torch."""
     return sorted([*__all__, *_TORCH_NAMES])
