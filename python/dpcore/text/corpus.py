@@ -36,7 +36,7 @@ _WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
-    """Return the training part of a `Corpus` with a split, or all texts of another value."""
+    """Return the training texts of a `Corpus` with a split, or all texts if there is no split."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
     return texts_of("texts", value)
@@ -137,7 +137,7 @@ class Corpus(Shown):
     dropped: int = 0
 
     def __post_init__(self) -> None:
-        """Check all columns and make them read-only."""
+        """Check all fields, and make the arrays read-only."""
         texts = texts_of("texts", self.texts)
         size, columns = len(texts), {} if self.attributes is None else self.attributes
         if not isinstance(columns, Mapping):
@@ -244,7 +244,7 @@ class Corpus(Shown):
         return type(self), (*fields, self.groups, self.dropped)
 
     def __repr__(self) -> str:
-        """Format the sizes, labels, attributes, groups, origin and number of dropped rows."""
+        """Return one line with the number of texts, the labels, attributes, split and origin."""
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
@@ -265,7 +265,7 @@ class Corpus(Shown):
 
 
 def likeness(text: str) -> str:
-    """Return a text with normalised letter case and white space, to find equal texts.
+    """Return a text in lower case with single blanks; texts with equal results count as equal.
 
     Example:
         >>> likeness("A  Goal ") == likeness("a goal")
@@ -287,8 +287,8 @@ def split(
     Texts that differ only in letter case or white space count as equal. A text that occurs k times
     is a group of k rows. `split` arranges the groups in random order, one after another. The shares
     divide this sequence of rows into three parts. A group belongs to the part that contains the
-    middle of the group. Therefore a boundary between two parts moves by at most half a group. The
-    frequencies of the labels in the parts can differ.
+    middle of the group. Therefore a boundary between two parts differs from its exact position by
+    at most half a group. `split` does not balance the labels.
 
     Args:
         corpus: the texts. The new split replaces a split that the corpus already has.
@@ -371,7 +371,7 @@ def parts_of(
 
 
 def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
-    """Return a set number for each text: equal texts and texts of one group are in one set."""
+    """Return, for each text, the number of its set; equal texts and texts of a group share one."""
     number: dict[str, int] = {}
     alike = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
     if column is None:
@@ -443,7 +443,8 @@ class Vocabulary(Shown):
             the words.
         unknown: "drop" leaves unknown words out. "token" gives each unknown word the number of
             "<unk>".
-        reserved: names for the first numbers, which words do not get, such as "<pad>" for padding.
+        reserved: names for the first numbers, such as "<pad>" for padding. Words do not get these
+            numbers.
         ngrams: largest number of words in an n-gram. With 1, `encode` reads single words. With n,
             `encode` reads all runs of 1 to n words: first all single words, then all pairs, and so
             on.
@@ -531,7 +532,7 @@ class Vocabulary(Shown):
         return cls(often[:max_size], unknown, reserved, ngrams, tokenise)
 
     def __len__(self) -> int:
-        """Return the number of all entries: words, reserved names and "<unk>"."""
+        """Return the number of words and reserved names, with "<unk>" if it has a number."""
         return len(self._ids)
 
     def __contains__(self, word: object) -> bool:
@@ -575,12 +576,12 @@ class Vocabulary(Shown):
             text: a string.
 
         Returns:
-            A tuple of three entries:
+            A tuple with three entries:
 
             - the numbers of the words and n-grams, as in `encode`;
             - for each number, a pair: the position of its first word, and the position after its
               last word. Positions count words from 0;
-            - the number of words in the text, with unknown words.
+            - the number of words in the text, known and unknown.
 
         Raises:
             TypeError: if the text is not a string.

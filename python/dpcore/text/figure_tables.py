@@ -61,12 +61,12 @@ class FigureTable(Result):
 
 
 def format_number(value: float, digits: int, mark: str = "") -> str:
-    """Format a number with this many decimals, followed by a mark; NaN becomes a dash."""
+    """Format a number with `digits` decimals, followed by `mark`; NaN becomes a dash."""
     return "-" if np.isnan(value) else f"{value:.{digits}f}{mark}"
 
 
 def format_measured(figure: Measured, mark: str = "") -> tuple[str, str]:
-    """Return two strings for a table: a measured value with a mark, and its confidence interval."""
+    """Return two strings for a table: a measured value with `mark`, and its confidence interval."""
     return f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
 
 

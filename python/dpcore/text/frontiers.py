@@ -76,9 +76,9 @@ class FrontierCell(Record, word="FrontierCell"):
     def attack_score(self) -> Measured | None:
         """Score of the attack with its interval, or None if there is no private attribute.
 
-        The score is the area under the ROC curve if the attribute has two values. It is the
-        accuracy if the attribute has more values. It is Spearman's correlation if the attribute is
-        a number, such as an age.
+        The score is the area under the ROC curve if the attribute has two values. The score is the
+        accuracy if the attribute has more values, and Spearman's correlation if the attribute is a
+        number, such as an age.
         """
         return None if self.attack is None else self.attack.outcome.score[1]
 
@@ -100,8 +100,9 @@ class FrontierCell(Record, word="FrontierCell"):
 class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
     """Utility and disclosure for each epsilon and each number of dimensions, from `frontier`.
 
-    Let ``found`` be the result of `frontier`. Then ``found[8.0, 16]`` has the figures for epsilon 8
-    and 16 dimensions. ``found[inf, 16]`` has the figures for 16 dimensions without noise.
+    Let ``found`` be the result of `frontier`. Then ``found[8.0, 16]`` is the `FrontierCell` for
+    epsilon 8 and 16 dimensions. ``found[inf, 16]`` is the `FrontierCell` for 16 dimensions without
+    noise.
 
     Attributes:
         cells: a `FrontierCell` for each epsilon and each number of dimensions, in ascending order
@@ -110,8 +111,8 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         attribute: name of the private attribute, or None.
         sizes: numbers of texts of train, valid and test.
         public: number of public texts or vectors.
-        directions: "principal" or "random".
-        delta: delta of every claim.
+        directions: directions on which vectors are projected, "principal" or "random".
+        delta: delta of each claimed (epsilon, delta).
         confidence: confidence of each interval and of each certificate separately.
         seed: seed that gives the same result again.
         partial: True if Ctrl-C stopped the run before all cells were measured.
@@ -144,14 +145,14 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return self.cells[0].utility.floors[0].accuracy
 
     def of(self, dim: int) -> tuple[FrontierCell, ...]:
-        """Return the cells for one number of dimensions, with ascending epsilon; inf is last."""
+        """Return a `FrontierCell` for each epsilon, for one number of dimensions; inf is last."""
         if dim not in self.dims:
             raise errors.invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
         cells = [cell for cell in self.cells if cell.dim == dim]
         return tuple(sorted(cells, key=lambda cell: cell.epsilon))
 
     def __getitem__(self, key: tuple[float, int]) -> FrontierCell:
-        """Return the cell at an epsilon and a number of dimensions."""
+        """Return the `FrontierCell` for an epsilon and a number of dimensions."""
         epsilon, dim = key
         cells = {cell.epsilon: cell for cell in self.of(dim)}
         if epsilon not in cells:
@@ -266,8 +267,8 @@ def frontier(
       (`RADIUS_QUANTILE`).
     - For each epsilon, a `dpcore.torch.PrivateEncoder` adds noise to the vectors.
     - `dpcore.text.inference.infer` trains classifiers of the main label and attackers on the
-      private attribute with the noisy vectors of the training texts. It chooses the best on the
-      validation texts, and tests the chosen ones once on the test texts.
+      private attribute with the noisy vectors of the training texts. It chooses the best classifier
+      and the best attacker on the validation texts, and tests them once on the test texts.
 
     The directions, the mean and the quartile do not depend on the private texts.
 
@@ -279,7 +280,7 @@ def frontier(
     - BLEU, similarity to the original text, and perplexity;
     - the score of an attack on the private attribute, which uses words and characters of the
       rewritten texts;
-    - the share of test texts that an attacker links to their originals;
+    - the share of test texts for which an attacker finds the original text;
     - the certified lower bound on epsilon.
 
     Args:
@@ -308,7 +309,7 @@ def frontier(
             directions of the public rows, or "random" for random directions, as a comparison.
         label: name of the attribute that is the main label. None means the labels of the corpus.
         attribute: name of the private attribute. None measures only the utility.
-        delta: delta of every claimed (epsilon, delta), in [0, 1).
+        delta: delta of each claimed (epsilon, delta), in [0, 1).
         noise: noise of `dpcore.torch.PrivateEncoder`: "best" (the noise with the smallest error
             that supports `delta`), "laplace", "l2_laplace" or "gaussian".
         attackers: attackers on the private attribute, in a form that `dpcore.text.inference.infer`
@@ -336,7 +337,7 @@ def frontier(
     Raises:
         ModuleNotFoundError: if scikit-learn is missing, or if torch is missing and `encoder` is an
             encoder or `public` has texts.
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
             - an argument is only for encoders, but `encoder` has rewriters, or the reverse;
@@ -430,7 +431,7 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
     Args:
         public: vectors of public texts, float32, shape `(n, width)`.
         dim: number of directions of the projection. None means that there is no projection.
-        directions: "principal" or "random".
+        directions: directions on which vectors are projected, "principal" or "random".
         seed: seed of random directions.
     """
     import torch
@@ -453,16 +454,16 @@ def measure_release(
     """Create a private vector for every text of a study once, and measure utility and disclosure.
 
     Args:
-        study: the texts and the attackers.
+        study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
         seeds: three seeds: of the noise, of the classifiers and of the attackers.
         farthest: dictionary from the kind of noise to the clean vectors of the two texts that are
             farthest apart. This function adds the missing entry. The two texts do not depend on
-            epsilon, so one dictionary serves all epsilons of a transform.
+            epsilon. Therefore all epsilons of a transform use one dictionary.
         noisy: True adds noise. False measures the clean vectors.
 
     Returns:
-        The figures, and the vectors that were measured.
+        The `FrontierCell`, and the vectors that were measured.
     """
     texts = study.corpus.texts
     if not noisy:

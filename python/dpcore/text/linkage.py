@@ -90,7 +90,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval of `share`; its two ends hold together with `confidence`."""
+        """Confidence interval of `share`, with coverage `confidence`."""
         has_parts = bool(((self.shares > 0.0) & (self.shares < 1.0)).any())
         return share_interval(float(self.shares.sum()), self.texts, self.confidence, has_parts)
 
@@ -127,8 +127,8 @@ def share_interval(
     Args:
         right: sum over the outputs of the probability that the attacker names the true document.
         outputs: number of outputs.
-        confidence: probability with which the two ends hold together.
-        has_parts: True if the probability of an output is neither 0 nor 1.
+        confidence: coverage of the interval.
+        has_parts: True if at least one of these probabilities is neither 0 nor 1.
 
     Source:
         Bentkus (2004), On Hoeffding's inequalities.

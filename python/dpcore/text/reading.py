@@ -67,7 +67,7 @@ class File:
     """Content of a file, with names for error messages.
 
     Args:
-        name: name in messages.
+        name: name of the file in error messages.
         origin: source of the file, or an empty string.
         content: content of the file, as bytes.
     """
@@ -263,7 +263,7 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
         file: the file.
         kind: "csv" (quoted cells may contain commas and line feeds), "tsv" (without quoting: each
             line is a row, and a quote is an ordinary character) or "jsonl" (one object per line).
-        layout: roles of the columns.
+        layout: columns of the texts, labels, attributes and groups.
 
     Raises:
         ValueError: if a column is missing, or a row does not have as many fields as the first row.
@@ -279,8 +279,8 @@ def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[A
     """Yield the rows of a table, from dictionaries with the cells of each row.
 
     Args:
-        name: name of the table in messages.
-        layout: roles of the columns.
+        name: name of the table in error messages.
+        layout: columns of the texts, labels, attributes and groups.
         rows: pairs of a description of the row for error messages, and a dictionary from columns to
             cells.
 
@@ -383,7 +383,7 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
             - files such as train.csv and test.csv (csv, tsv, jsonl, or txt with one text per line);
             - one folder of .txt files for each class;
             - folders train and test, each with one folder of .txt files for each class.
-        layout: roles of the columns of a table.
+        layout: columns of the texts, labels, attributes and groups in a table.
 
     Raises:
         ValueError: if the folder has other contents, or two files for the same part.
@@ -464,7 +464,7 @@ def read(
         group: for tables, the column of the groups, such as authors. `dpcore.text.split` keeps the
             texts of a group in the same part.
         missing: "error" raises an error if a row has an empty cell in one of these columns. "drop"
-            leaves out such rows, and `Corpus.dropped` states their number.
+            leaves out such rows, and `Corpus.dropped` states the number of such rows.
 
     Returns:
         The corpus. It has a split if `path` is a folder with train, valid or test.

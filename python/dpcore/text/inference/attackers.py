@@ -370,8 +370,7 @@ class Attacker(Shown):
         name: name of the classifier in reports. None means the class name of the estimator.
 
     Raises:
-        TypeError: if the estimator lacks a method, or the transform is neither a string nor a
-            function.
+        TypeError: if the estimator lacks a method, or the transform has a wrong type.
         ValueError: if the name of the transform is unknown.
 
     Example:
@@ -449,7 +448,7 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the default attackers for a number of training texts and of attribute values.
+    """Return the default attackers, for some numbers of training texts and of attribute values.
 
     An attacker is a classifier with a transform of the vectors. `Attacker` explains the names of
     the transforms. For an attribute with fewer than 50 values, there are four kinds of classifiers:
@@ -559,7 +558,7 @@ class NearestMean:
 
 @dataclass(frozen=True)
 class FittedAttacker:
-    """A fitted attacker.
+    """An attacker whose models are fitted on the training texts.
 
     Args:
         attacker: the attacker.
@@ -598,7 +597,8 @@ class FittedAttacker:
     def scores(self, vectors: Vectors) -> Vectors:
         """Return scores of the positive value, value codes, or numbers, shape (n, attributes).
 
-        The answer is a code for an attribute of more than two values, and a number for a number.
+        The result has the codes of the predicted values if the attribute has more than two values,
+        and the predicted numbers if the attribute is a number.
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or a wrong shape.
@@ -621,7 +621,7 @@ class FittedAttacker:
 
 
 def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
-    """Return scores of the training values, shape (n, known); 1 or 0 if there are no scores."""
+    """Return scores of the values in train, shape (n, known); 1 or 0 for a model without scores."""
     for name in ("decision_function", "predict_proba"):
         if method := find_method(model, name):
             scores = np.asarray(method(rows), np.float64)
@@ -677,7 +677,7 @@ def fit_attacker(
     Args:
         attacker: the attacker.
         vectors: vectors of the training texts, shape (n, d).
-        truth: codes of the attribute values, or numbers, shape (n, attributes).
+        truth: codes (0, 1, ...) of the attribute values, or numbers, shape (n, attributes).
         target: the inferred attributes.
         seed: seed for estimators with a `random_state` that is not set.
         copies: further encodings of the training texts, for estimators that learn from several.

@@ -111,7 +111,7 @@ class Likelihood:
         )
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Return scores of noisy vectors, as the class explains.
+        """Return log likelihood ratios or log posterior probabilities of noisy vectors.
 
         The shape is (n,) for one attribute of two values, (n, values) for more values, and
         (n, attributes) for several attributes.
@@ -149,7 +149,7 @@ class LikelihoodMean:
         self._inner = Likelihood(law, clean)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that shares the clean vectors."""
+        """Return a copy that uses the same array of clean vectors."""
         return type(self)(self._inner.law, self._inner.clean)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:

@@ -64,6 +64,8 @@ class Measured(Record, word="Measured"):
 def answers_of(scores: Vectors, threshold: float | None) -> Ints:
     """Convert scores to codes: 1 for scores at or above the threshold, 0 for scores below it.
 
+    If `threshold` is None, the scores are codes already.
+
     Example:
         >>> answers_of(np.array([[0.1], [0.7]]), 0.5).tolist()
         [[0], [1]]
@@ -162,7 +164,7 @@ class Ranking:
     """A measure of scores that is a sum over texts: a weight of the score times the true value.
 
     Args:
-        measure: one of `RANKINGS`, or `CORRELATION`.
+        measure: "auc", "true-positive rate", "balanced accuracy" or "correlation".
         threshold: scores at or above the threshold have weight 1, other scores have weight 0. The
             measures "auc" and "correlation" ignore the threshold; the weight of a score is its
             rank.
@@ -198,7 +200,7 @@ class Ranking:
 
 
 def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
-    """Sum the weights of the texts of each group, so that groups can be permuted as wholes.
+    """Sum the weights of the texts of each group, so that a permutation can move whole groups.
 
     Args:
         weights: weights of the scores, shape (n,).
@@ -275,7 +277,7 @@ class Judge:
     """Measures of an attacker's answers and scores, compared with the true values of texts.
 
     Args:
-        truth: true codes, or numbers, shape (n, attributes).
+        truth: codes (0, 1, ...) of the true values, or true numbers, shape (n, attributes).
         target: the inferred attributes.
         measure: "accuracy" or "f1".
         confidence: confidence of each interval separately.
@@ -369,7 +371,7 @@ class Judge:
         return self._resampled_f1([answers], self._f1_of)
 
     def top(self, ranks: Ints) -> Measured:
-        """Compute the share of texts whose true value is among the five values with best ranks."""
+        """Compute the share of texts whose true value has a rank from 1 to 5."""
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
@@ -464,10 +466,10 @@ class Judge:
     ) -> Measured:  # fmt: skip
         """Compute a percentile bootstrap interval (Efron, 1979) of a statistic of summed rows.
 
-        `rows` has one row per text; with `mean`, the statistic gets means in place of sums. If
-        `expand` is given, the interval is shifted by the statistic minus the mean of its bootstrap
-        values. This corrects a bias of macro F1: bootstrap samples may lack texts of a rare value,
-        and then macro F1 is lower.
+        `rows` has one row per text. If `mean` is True, the statistic is computed from means in
+        place of sums. If `expand` is given, the interval is shifted by the statistic minus the mean
+        of its bootstrap values. This corrects a bias of macro F1: bootstrap samples may lack texts
+        of a rare value, and then macro F1 is lower.
         """
         kinds, times = np.unique(rows, axis=0, return_counts=True)
         kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
@@ -554,7 +556,7 @@ class MainTask(Record, word="MainTask"):
 
     @property
     def at_floor(self) -> bool:
-        """True if the interval of `gain` is not completely above 0."""
+        """True if the lower end of the interval of `gain` is at most 0."""
         return self.gain.low <= 0.0
 
 

@@ -35,7 +35,7 @@ class Floor(Record, word="Floor"):
             If the measure is "accuracy" or "f1", `gain` is the difference of this measure. If the
             measure is "auc", "true-positive rate" or "balanced accuracy", `gain` is the difference
             of the areas under the ROC curve. If the attribute is a number, `gain` is the mean
-            absolute error of the baseline minus that of the attacker.
+            absolute error of the baseline minus the mean absolute error of the attacker.
         p_value: p-value of the attacker's measure by permutations of the true values. The
             permutations exchange true values between texts (or authors) to which the baseline gives
             the same answer. None if the measure is "accuracy" or "f1".
@@ -61,8 +61,8 @@ class Floor(Record, word="Floor"):
     def beaten(self) -> bool:
         """True if the attacker is better than this baseline, with significance.
 
-        The criterion is a p-value of at most `level`. If `p_value` is None, it is an interval of
-        `gain` above 0.
+        The p-value must be at most `level`. If `p_value` is None, the interval of `gain` must be
+        above 0.
         """
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
 
@@ -146,7 +146,7 @@ class OfAttribute(Record, word="OfAttribute"):
         positive: the value for which F1 is computed.
         accuracy: accuracy of the attacker, with an exact interval.
         f1: F1 of the attacker.
-        majority: accuracy of the most frequent value of train.
+        majority: accuracy on test if the answer is always the most frequent value of train.
     """
 
     name: str

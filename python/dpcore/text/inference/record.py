@@ -85,7 +85,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
     """Result of inferring a private attribute from the vectors of texts, from `infer`.
 
     Each interval has the coverage `confidence` separately, for this attacker and for texts from the
-    same distribution. Another attacker may infer more than the measures here show.
+    same distribution. Another attacker may infer more.
 
     Attributes:
         attributes: names of the inferred attributes.
@@ -199,8 +199,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """True if the certified audit shows a leak, at half of the allowed error probability.
 
         A leak means that the lower bound on epsilon is above 0. The comparison of the attacker with
-        the baselines uses the other half. Therefore the probability that one of the two tests is
-        wrong is at most 1 - `confidence`.
+        the baselines uses the other half of this probability. Therefore the probability that one of
+        the two tests is wrong is at most 1 - `confidence`.
         """
         audit = self.certified
         if isinstance(audit, str) or audit.doubts or audit.counts is None:
@@ -210,7 +210,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True if no attacker predicts the main label significantly better than the majority does.
+        """True if the main label is not predicted significantly better than by the majority.
 
         Then the vectors may be useless, and an attack that fails is not evidence of privacy.
         """

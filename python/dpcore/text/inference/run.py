@@ -221,8 +221,8 @@ def infer(
     An encoder turns texts into vectors. An attacker is a transform of the vectors and a classifier.
     `infer` fits all attackers on the training texts. It chooses the best attacker, and the
     threshold of its score, on the validation texts. It evaluates this attacker once on the test
-    texts. Texts that occur in two parts are left out. A choice of the best attacker on the test
-    texts would give results that are too good.
+    texts. A validation or test text that also occurs in an earlier part is left out. A choice of
+    the best attacker on the test texts would give results that are too good.
 
     The attacker can call the encoder. If the encoder has an argument `rng`, each training text is
     encoded several times. Regressions and trees learn from all encodings, and networks use another
@@ -268,7 +268,7 @@ def infer(
             accuracy for more than two values, and F1 for several attributes. If the attribute is a
             number, the measure is always "correlation".
         vectors: vectors that were computed elsewhere, shape (n, d), with one row for each text of
-            the corpus. They replace `encode`.
+            the corpus. These vectors replace `encode`.
         neighbours: definition of neighbours in the encoder's claim. With "any two texts", `infer`
             can certify a lower bound on epsilon. With "words" (texts that differ in one word) or
             None, `infer` certifies no bound.

@@ -111,7 +111,7 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
         The target and the selected texts.
 
     Raises:
-        TypeError: if the corpus or the attribute is of the wrong kind.
+        TypeError: if `corpus` or `attribute` has a wrong type.
         ValueError: if train, valid or test is missing or has only one value of the attribute, the
             corpus lacks the attribute, or `kind` is "number" and the values are strings.
     """

@@ -144,7 +144,7 @@ class NextWordModel(FitPlan):
         epsilon_rdp: epsilon from Opacus' RDP accountant.
         delta: delta of `epsilon` and `epsilon_rdp`.
         sigma: noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: largest norm of the gradient of a record.
+        clip: largest L2 norm of the gradient of a text.
         rate: probability that a text is in a batch (Poisson sampling).
         network: torch module with the embedding, the LSTM and the decoder.
         settings_tried: number of pairs of learning rate and clipping norm that a search on public
@@ -231,7 +231,7 @@ class NextWordModel(FitPlan):
             frequencies and of the uniform distribution.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has a wrong type.
             ValueError: if all texts are left out, or the texts have no words to predict.
         """
         level, seed = confidence_level(confidence), seed_of(rng)
@@ -296,7 +296,7 @@ class NextWordModel(FitPlan):
     def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
         """Draw random texts from the model, word by word, without "<unk>".
 
-        The model has no distribution of the first word and of the length of a text.
+        The model does not predict the first word or the length of a text.
 
         Args:
             n: number of texts, at least 1.
@@ -310,7 +310,7 @@ class NextWordModel(FitPlan):
             The n texts, with blanks between words.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has a wrong type.
             ValueError: if n is below 1, no text in `starts` begins with a word of the vocabulary,
                 or `starts` is None and the training texts are not known.
         """
@@ -533,14 +533,14 @@ def fit(
         layers: number of LSTM layers. None means the number in `start`, or 1. The paper has 2.
         dropout: dropout rate, in [0, 1); 0 for private training. The paper has .2.
         epochs: number of passes over the texts. None means the number stated above.
-        batch: number of texts per step, at most all texts. None means the number stated above.
+        batch: number of texts per step. None means the number stated above.
         lr: learning rate of the first step. None means the rate stated above.
         rate: "fixed" uses `lr` and `clip`. "searched" chooses the learning rate and the clipping
             norm of private training by trainings on `public`, with the same noise and number of
             steps. The search starts from `lr` and `clip`.
         public: at least 100 public texts for the search: a list of strings, or a `Corpus`, whose
-            training part is used. A quarter of the texts, at most 400, compares the settings. The
-            other texts are training texts of the search. Epsilon does not cover the public texts.
+            training part is used. The search compares settings on a quarter of the texts (at most
+            400), and trains on other texts. Epsilon does not cover the public texts.
         length: largest number of words of a text that the model reads, at least 2.
         start: model with the initial weights, which must be trained on public texts.
         masked: token that replaces masked words.
@@ -555,7 +555,7 @@ def fit(
 
     Raises:
         ModuleNotFoundError: if torch is missing, or opacus is missing for private training.
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: if a value is out of range, there are fewer texts than a batch, or the loss
             diverges.
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -661,7 +661,7 @@ def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> Fit
         **settings: fields of `FitPlan`. None means the default.
 
     Raises:
-        TypeError: if a setting is of the wrong kind.
+        TypeError: if a setting has a wrong type.
         ValueError: if a setting is out of range, there are fewer texts than a batch, or the sizes
             differ from the sizes of `start`.
     """
@@ -693,7 +693,7 @@ def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, text
         plan: plan with the epochs and the batch size.
         epsilon: a number above 0; inf means no noise.
         delta: in (0, 1), or None for the smaller of 8e-5 and 1/(2 texts).
-        clip: largest norm of the gradient of a record.
+        clip: largest L2 norm of the gradient of a text.
         texts: number of training texts.
 
     Raises:
@@ -754,8 +754,8 @@ def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
 def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
     """Create canaries: texts of random words, which an audit inserts into the training texts.
 
-    Words are drawn independently and uniformly from the vocabulary. Therefore a canary differs from
-    other texts. The function can also check canaries that the user has written.
+    Words are drawn independently and uniformly from the vocabulary. Therefore other texts do not
+    have the gradient of a canary. The function can also check canaries that the user has written.
 
     Args:
         vocabulary: vocabulary of the models to audit.
@@ -768,7 +768,7 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
         The canaries, for `training.audit_run(..., canaries=)`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: if a value is out of range, or a text has a word outside the vocabulary.
 
     Source:

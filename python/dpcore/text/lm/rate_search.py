@@ -91,7 +91,8 @@ def _search_rate(
     noise in an averaged gradient.
 
     Args:
-        train: public texts as word numbers, enough for the number of steps.
+        train: public texts as word numbers, as many as the steps need. A text may occur several
+            times.
         valid: other public texts as word numbers. The setting with the lowest mean loss on them is
             the best.
         words: number of words that have a probability, including "<unk>".

@@ -54,7 +54,7 @@ class TextRows(Shown):
         return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
     def _numbers(self, text: str) -> Iterator[int]:
-        """Yield the word numbers of a text. Mask tokens are found before words are split."""
+        """Yield the word numbers of a text, with the number V for each mask token."""
         first = len(self.vocabulary.reserved)
         for is_mask, run in groupby(text.split(), self.masked.__eq__):
             if is_mask:
@@ -69,8 +69,8 @@ class TextRows(Shown):
         """Count how often each word is a target, that is, a word to predict.
 
         Returns:
-            Counts, shape `(V,)`. The targets are all words except the first of each text and masked
-            words.
+            Counts, shape `(V,)`. The first word of each text is not a target, and masked words are
+            not targets.
         """
         targets = np.concatenate([row[1:] for row in rows])
         return np.bincount(targets[targets < self.size], minlength=self.size)

@@ -107,13 +107,13 @@ class Closeness(Record):
 def representation_distances(a: Any, b: Any) -> Distances:
     """Compute the linear CKA, PWCCA and Procrustes distances of two arrays of representations.
 
-    Columns are centred, and each array is divided by its Frobenius norm. Let ``s`` be the singular
-    values and ``u`` the left singular vectors of an array, and let ``|.|`` be the Frobenius norm.
-    Then
+    Columns are centred, and each array is divided by its Frobenius norm. Let ``u_a`` and ``u_b`` be
+    the left singular vectors of the arrays, and let ``|.|`` be the Frobenius norm. The distances
+    are:
 
-    - CKA is ``1 - |b' a|^2 / (|a' a| |b' b|)``;
-    - Procrustes is ``2 - 2`` times the sum of the singular values of ``a' b``;
-    - PWCCA is ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
+    - CKA: ``1 - |b' a|^2 / (|a' a| |b' b|)``;
+    - Procrustes: ``2 - 2`` times the sum of the singular values of ``a' b``;
+    - PWCCA: ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
       values of ``u_a' u_b``. Let ``h`` be the canonical directions of the first array. The weights
       ``w`` are proportional to the sum of ``|h' c|`` over the columns ``c`` of the first array. An
       orthogonal map of the first array changes these weights. PWCCA leaves out directions with a
@@ -128,7 +128,7 @@ def representation_distances(a: Any, b: Any) -> Distances:
         The three distances.
 
     Raises:
-        TypeError: if an array does not hold real numbers.
+        TypeError: if an array does not contain real numbers.
         ValueError: if an array is not a matrix of finite numbers, does not have more rows than
             columns, or has only equal rows, or if the arrays have different numbers of rows.
 

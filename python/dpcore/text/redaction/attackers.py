@@ -185,7 +185,7 @@ class NGramRegression:
 
         Args:
             texts: redacted texts.
-            truth: 1 for texts from the sensitive set, 0 for texts from the safe set, shape (n,).
+            truth: 1 for sensitive texts, 0 for safe texts, shape (n,).
         """
         counts = [count(texts) for count in _VIEWS]
         self._inverse = [_weigh_inverse(matrix) for matrix in counts]
@@ -195,7 +195,7 @@ class NGramRegression:
         return self
 
     def scores(self, texts: Sequence[str]) -> _Floats:
-        """Return a score for each text, shape (n,). A high score means the sensitive set."""
+        """Return a score for each text, shape (n,). A high score means a sensitive text."""
         pairs = zip(_VIEWS, self._inverse, strict=True)
         views = [_weigh_counts(count(texts), inverse) for count, inverse in pairs]
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
@@ -250,7 +250,7 @@ class TextEstimator:
         self._model.fit(self._select(rows), truth)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method or attribute of the model; a method is called with row numbers."""
+        """Return a method or attribute of the model. A returned method accepts row numbers."""
         # `scores` is the method of an attacker on texts. The other names are from scikit-learn.
         if name in ESTIMATOR_ANSWERS:
             if has_all(self._model, "scores"):
@@ -282,7 +282,7 @@ def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             attackers.
 
     Raises:
-        TypeError: if an entry is not an attacker of one of these kinds.
+        TypeError: if an entry is neither an attacker on vectors nor an attacker on texts.
         ValueError: if the list is empty.
     """
     if attackers is None:
