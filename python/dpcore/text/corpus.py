@@ -36,7 +36,7 @@ _WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
-    """Return the training texts of a `Corpus` with a split, or all texts if there is no split."""
+    """Return the training texts of a `Corpus` with a split, or all texts of other values."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
     return texts_of("texts", value)
@@ -110,8 +110,8 @@ class Corpus(Shown):
     Raises:
         TypeError: if `texts` is a single string, an entry of `texts` is not a string, or a label,
             group or attribute value has a type that is not allowed.
-        ValueError: if there are no texts, a text is empty, a list does not have one value per text,
-            a value is missing (None or NaN), or `split` contains an unknown name.
+        ValueError: if `texts` is empty, a text is empty, a list does not have one value per text, a
+            value is missing (None or NaN), or `split` contains an unknown name.
 
     Example:
         >>> corpus = Corpus(
@@ -325,7 +325,7 @@ def split(
 
 
 def _group_column(corpus: Corpus, group: Any) -> Any:
-    """Return the group of each text, or None if there are no groups."""
+    """Return the group of each text, or None if the texts have no groups."""
     if group is None:
         return corpus.groups
     if isinstance(group, str):

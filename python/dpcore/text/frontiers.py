@@ -55,10 +55,10 @@ class FrontierCell(Record, word="FrontierCell"):
             vectors are not clipped.
         utility: result of predicting the main label from the vectors of the test texts.
         attack: result of inferring the private attribute from the vectors of the test texts. None
-            if there is no private attribute.
+            if `frontier` was called without a private attribute.
         worst_loss: exact privacy loss: the smallest epsilon that holds at `delta` for the two texts
-            of the corpus whose vectors are farthest apart. The value is inf for vectors without
-            noise.
+            of the corpus whose vectors have the largest distance. The value is inf for vectors
+            without noise.
         signal: share of the energy (the sum of squares) of the noisy vectors that comes from the
             clean vectors; 1 for vectors without noise.
     """
@@ -74,7 +74,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def attack_score(self) -> Measured | None:
-        """Score of the attack with its interval, or None if there is no private attribute.
+        """Score of the attack with its interval, or None without a private attribute.
 
         The score is the area under the ROC curve if the attribute has two values. The score is the
         accuracy if the attribute has more values, and Spearman's correlation if the attribute is a
@@ -430,7 +430,7 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
 
     Args:
         public: vectors of public texts, float32, shape `(n, width)`.
-        dim: number of directions of the projection. None means that there is no projection.
+        dim: number of directions of the projection. None means that the vectors are not projected.
         directions: directions on which vectors are projected, "principal" or "random".
         seed: seed of random directions.
     """
@@ -457,8 +457,8 @@ def measure_release(
         study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
         seeds: three seeds: of the noise, of the classifiers and of the attackers.
-        farthest: dictionary from the kind of noise to the clean vectors of the two texts that are
-            farthest apart. This function adds the missing entry. The two texts do not depend on
+        farthest: dictionary from the kind of noise to the clean vectors of the two texts with the
+            largest distance. This function adds the missing entry. The two texts do not depend on
             epsilon. Therefore all epsilons of a transform use one dictionary.
         noisy: True adds noise. False measures the clean vectors.
 

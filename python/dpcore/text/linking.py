@@ -127,7 +127,7 @@ def link(
             redaction policy, or a function that rewrites texts. None means that the mechanism is
             not known.
         candidates: at least two texts that may be the original of an output.
-        outputs: rewritten texts, some of which may be empty; or noisy vectors, shape `(n, d)`.
+        outputs: rewritten texts (a rewritten text may be empty); or noisy vectors, shape `(n, d)`.
         by: the method that ranks the candidates, or a list of methods:
 
             - "likelihood": the probability (or density) of the output, given the candidate. It is

@@ -167,7 +167,7 @@ class LikelihoodMean:
 
 
 def _add_logs(logs: Vectors) -> Vectors:
-    """Return the log of the sum of exponentials in each row; -1e300 if there are no columns."""
+    """Return the log of the sum of exponentials in each row; -1e300 for rows without entries."""
     if not logs.shape[1]:
         return np.full(len(logs), -1e300)
     largest = logs.max(axis=1)

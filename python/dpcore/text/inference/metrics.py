@@ -523,8 +523,8 @@ class Group(Record, word="Group"):
         attack: share of these texts for which the attacker infers the value correctly.
         main: share of these texts for which the main label is predicted correctly. None if the
             corpus has no labels.
-        gap: `main` minus the same share on all other test texts. None if `main` is None or there
-            are no other test texts.
+        gap: `main` minus the same share on all other test texts. None if `main` is None, or if all
+            test texts have this value.
     """
 
     attribute: str
@@ -582,8 +582,8 @@ def main_task(
 
     Returns:
         A mask of the test texts that the first attacker predicts correctly, and the result of the
-        attacker that is best on validation. Both entries are None if there are no labels, or fewer
-        than two different labels in train.
+        attacker that is best on validation. Both entries are None if `labels` is None, or if train
+        has fewer than two different labels.
     """
     if labels is None:
         return None, None

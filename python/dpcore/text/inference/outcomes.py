@@ -180,7 +180,7 @@ class ValueFigures(Record):
         return "accuracy", self.accuracy
 
     def list_shares(self, f1_kind: str) -> list[Row]:
-        """Return accuracy and F1 as rows of a report; `f1_kind` says which F1, such as "micro"."""
+        """Return accuracy and F1 as rows of a report; `f1_kind` describes F1, such as "micro"."""
         return [
             ("accuracy", f"{self.accuracy} ({self.accuracy.how})"),
             ("F1", f"{self.f1} ({self.f1.how}; {f1_kind})"),

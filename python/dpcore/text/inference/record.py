@@ -109,8 +109,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         left_out: dictionary from a reason to the number of texts that were not used for this
             reason.
         authors: number of groups (`Corpus.groups`), such as authors, among the test texts. The
-            permutations for p-values then exchange the values of whole groups. None if there are no
-            groups, or if texts of one group have different values.
+            permutations for p-values then exchange the values of whole groups. None if the corpus
+            has no groups, or if texts of one group have different values.
         encodings: number of times that each training text was encoded, or None if vectors were
             passed.
         batches: result of the check that the vector of a text does not depend on the other texts of
@@ -165,7 +165,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def threshold(self) -> float | None:
-        """Threshold of the score, chosen on validation; None if no attribute has two values."""
+        """Threshold of the score, chosen on validation, or None if no attribute has two values."""
         has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
         return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
 

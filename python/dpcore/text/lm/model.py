@@ -139,7 +139,7 @@ class NextWordModel(FitPlan):
         has_own_vocabulary: True if the vocabulary was created from the training texts.
         start: "drawn weights", or a description of the model that gave the initial weights.
         partial: True if Ctrl-C stopped the training early.
-        seed: seed of the training; None if private, because it would reveal the noise.
+        seed: seed of the training, or None if private, because it would reveal the noise.
         epsilon: epsilon from Opacus' PRV accountant; inf without noise, None for plain training.
         epsilon_rdp: epsilon from Opacus' RDP accountant.
         delta: delta of `epsilon` and `epsilon_rdp`.

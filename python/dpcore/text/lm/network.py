@@ -145,7 +145,7 @@ def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = 
 
     Args:
         words: number V of words with a probability.
-        plan: training settings, of which `hidden`, `layers` and `dropout` are used.
+        plan: training settings. The network uses `hidden`, `layers` and `dropout`.
         source: network of the same sizes whose weights are copied, or None for torch's initial
             weights.
         private: True for the LSTM of Opacus, False for the LSTM of torch.

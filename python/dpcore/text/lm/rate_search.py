@@ -28,7 +28,7 @@ _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Return the public texts for a search after a check, or () if there is no search."""
+    """Return the public texts for a search, after a check; () if `rate` is "fixed"."""
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
             raise invalid("public", "left out where rate is not 'searched'", public)
