@@ -110,8 +110,12 @@ class Corpus(Shown):
     Raises:
         TypeError: if `texts` is a single string, an entry of `texts` is not a string, or a label,
             group or attribute value has a type that is not allowed.
-        ValueError: if `texts` is empty, a text is empty, a list does not have one value per text, a
-            value is missing (None or NaN), or `split` contains an unknown name.
+        ValueError: for one of these reasons:
+
+            - `texts` is empty, or a text is empty;
+            - a list does not have one value per text;
+            - a value is missing (None or NaN);
+            - `split` contains an unknown name.
 
     Example:
         >>> corpus = Corpus(
@@ -430,7 +434,7 @@ def words_of(text: str) -> list[str]:
 @suggest_arguments
 @dataclass(frozen=True)
 class Vocabulary(Shown):
-    """Mapping from words to numbers, with a choice of what happens to unknown words.
+    """Mapping from words to numbers, with a rule for unknown words.
 
     The names in `reserved` have the first numbers, in their order. By default, "<pad>" has number
     0. If `unknown` is "token", "<unk>" has the next number. The words have the numbers after these.

@@ -60,7 +60,7 @@ class FrontierCell(Record, word="FrontierCell"):
             of the corpus whose vectors have the largest distance. The value is inf for vectors
             without noise.
         signal: share of the energy (the sum of squares) of the noisy vectors that comes from the
-            clean vectors; 1 for vectors without noise.
+            vectors before noise is added; 1 for vectors without noise.
     """
 
     epsilon: float
@@ -314,10 +314,10 @@ def frontier(
             that supports `delta`), "laplace", "l2_laplace" or "gaussian".
         attackers: attackers on the private attribute, in a form that `dpcore.text.inference.infer`
             accepts. The default is all attackers of `dpcore.text.inference.usual` and the
-            likelihood attacker, which knows the noise and the clean vectors of the training texts.
-            For rewriters, attackers are objects with `fit(texts, truth)` and `scores(texts)`, or
-            scikit-learn estimators for texts. The default for rewriters is logistic regression on
-            words and on characters.
+            likelihood attacker, which knows the noise and the vectors of the training texts without
+            noise. For rewriters, attackers are objects with `fit(texts, truth)` and
+            `scores(texts)`, or scikit-learn estimators for texts. The default for rewriters is
+            logistic regression on words and on characters.
         similarity: for rewriters, an encoder that `dpcore.text.inference.infer` accepts. The
             similarity of two texts is the cosine of their vectors. By default, the vectors are
             TF-IDF weights of words.
@@ -457,10 +457,10 @@ def measure_release(
         study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
         seeds: three seeds: of the noise, of the classifiers and of the attackers.
-        farthest: dictionary from the kind of noise to the clean vectors of the two texts with the
-            largest distance. This function adds the missing entry. The two texts do not depend on
-            epsilon. Therefore all epsilons of a transform use one dictionary.
-        noisy: True adds noise. False measures the clean vectors.
+        farthest: dictionary from the kind of noise to the vectors (without noise) of the two texts
+            with the largest distance. This function adds the missing entry. The two texts do not
+            depend on epsilon. Therefore all epsilons of a transform use one dictionary.
+        noisy: True adds noise. False measures the vectors without noise.
 
     Returns:
         The `FrontierCell`, and the vectors that were measured.

@@ -25,7 +25,7 @@ Score = Callable[[Ints], Floats]
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedOutputs(Record, word="LinkedOutputs"):
-    """Ranks of the true document (the original text) of each output, by one score.
+    """Ranks of the true document (the original text) of each output among candidates, by a score.
 
     Args:
         by: name of the score that ranks the candidates (the texts that may be the original).

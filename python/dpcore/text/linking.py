@@ -122,10 +122,13 @@ def link(
     because a choice of the best method would be too optimistic.
 
     Args:
-        mechanism: the mechanism that made the outputs: a word mechanism, a `PrivateEncoder`, a
-            trained text system (such as an `ADePTModel`), the rewriter of a text system, a
-            redaction policy, or a function that rewrites texts. None means that the mechanism is
-            not known.
+        mechanism: the mechanism that made the outputs, or None if it is not known. It is one of
+            these:
+
+            - a word mechanism, or a redaction policy;
+            - a `PrivateEncoder`;
+            - a trained text system, such as an `ADePTModel`, or the rewriter of a text system;
+            - a function that rewrites texts.
         candidates: at least two texts that may be the original of an output.
         outputs: rewritten texts (a rewritten text may be empty); or noisy vectors, shape `(n, d)`.
         by: the method that ranks the candidates, or a list of methods:

@@ -146,8 +146,7 @@ def make_generator(seed: int, *key: int) -> np.random.Generator:
 def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]]) -> float:
     """Estimate the time in seconds to encode all texts, from one or two calls with few texts.
 
-    The global random generators have the same state afterwards. If a call raises an error, the
-    function returns 0.
+    The function does not change the state of the global random generators.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
@@ -183,8 +182,9 @@ def check_encoder(
 ) -> BatchCheck:
     """Check that the vector of a text does not depend on the other texts in the same call.
 
-    If the encoder adds noise and has a method `clean`, as a `PrivateEncoder` has, the vectors from
-    `clean` are compared. The global random generators have the same state afterwards.
+    If the encoder adds noise and has a method `clean`, as a `PrivateEncoder` has, the function
+    compares the vectors from `clean`. The function does not change the state of the global random
+    generators.
 
     Args:
         encode: function list[str] -> array of shape (n, d).

@@ -1,4 +1,4 @@
-"""Attackers who know the distribution of the noise and the clean vectors of the training texts."""
+"""Attackers who know the noise distribution and the vectors without noise of training texts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LIKELIHOOD: Final = "likelihood"
 
 
 def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
-    """Compute the log density of each output (a noisy vector), given each clean vector.
+    """Compute the log density of each noisy vector, given each vector without noise.
 
-    The function leaves out a term that is equal for all clean vectors.
+    The function leaves out a term that does not depend on the vector without noise.
 
     Args:
         law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
         outputs: noisy vectors, shape (n, d).
-        clean: clean vectors, shape (m, d).
+        clean: vectors without noise, shape (m, d).
 
     Returns:
         Log densities, shape (n, m).

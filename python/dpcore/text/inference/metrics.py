@@ -298,7 +298,7 @@ class Judge:
 
     @property
     def ranked_truth(self) -> Any:
-        """True values for comparisons with scores: 0 or 1, or for a number its rank in [0, 1]."""
+        """True values to compare with scores: 0 or 1, or the rank in [0, 1] of a number."""
         truth = self.truth[:, 0]
         return compute_mid_ranks(truth) if self.target.is_number else truth
 

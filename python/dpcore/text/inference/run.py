@@ -251,8 +251,8 @@ def infer(
         corpus: a `Corpus` with a split.
         attribute: name of an attribute; or a list with one value per text; or a list of names of
             attributes with two values each. If an attribute has more than two values, such as
-            authors, the report also has the mean rank of the true value and the share of texts
-            whose true value has a rank from 1 to 5.
+            authors, the attacker ranks the values. The report then also has the mean rank of the
+            true value, and the share of texts whose true value has a rank from 1 to 5.
         kind: "number" treats the attribute as a number, such as an age, and reports Spearman's
             correlation and the mean absolute error. "values" treats every number as a separate
             class. None means "number" for floats, and "values" for integers and strings.
@@ -298,8 +298,8 @@ def infer(
         ValueError: for one of these reasons:
 
             - the corpus lacks the attribute, or lacks train, valid or test;
-            - train, valid or test has no texts that can be used, or only one value of the
-              attribute;
+            - train, valid or test has only one value of the attribute, or all its texts are left
+              out;
             - the encoder returns a wrong number of rows, rows of different lengths, or NaN;
             - the vector of a text depends on the other texts in the same call of the encoder.
         ImportError: if an attacker needs scikit-learn, which is not installed.

@@ -524,8 +524,8 @@ def fit(
             plain training uses them, to choose the learning rate and the epoch.
         vocabulary: vocabulary of single words with unknown="token". None means the vocabulary of
             `start`, or a new one with the words that occur at least twice in the training texts.
-        epsilon: a number above 0 for private training, inf for DP-SGD without noise, None for
-            plain.
+        epsilon: a number above 0 for private training, inf for DP-SGD without noise, None for plain
+            training.
         delta: delta of the guarantee, in (0, 1). None means the smaller of 8e-5 and 1/(2N).
         clip: clipping norm of DP-SGD: largest L2 norm of the gradient of a record.
         optimiser: "sgd" or "adam"; private training requires "sgd".

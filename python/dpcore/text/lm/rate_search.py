@@ -52,7 +52,7 @@ def search_plan(
     Args:
         public: public texts.
         texts: number of private texts. The search uses no other information on the private texts.
-        plan: plan of the private training.
+        plan: settings of the private training.
         start: `NextWordModel` whose weights are the initial weights, or None for random weights.
         rows: converter from texts to numbers, which states the largest text length and the mask
             token.
@@ -96,8 +96,7 @@ def _search_rate(
         valid: other public texts as word numbers. The setting with the lowest mean loss on them is
             the best.
         words: number of words that have a probability, including "<unk>".
-        plan: plan of the private training. The search starts from the learning rate and the
-            clipping norm of the plan.
+        plan: settings of the private training. The search starts from `plan.lr` and `plan.clip`.
         source: network whose weights are the initial weights, or None for random weights.
         device: device for the trainings.
         seed: seed of weights, batches and noise. All settings have the same seed.

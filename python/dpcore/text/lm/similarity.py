@@ -129,8 +129,12 @@ def representation_distances(a: Any, b: Any) -> Distances:
 
     Raises:
         TypeError: if an array does not contain real numbers.
-        ValueError: if an array is not a matrix of finite numbers, does not have more rows than
-            columns, or has only equal rows, or if the arrays have different numbers of rows.
+        ValueError: for one of these reasons:
+
+            - an array is not a matrix of finite numbers;
+            - an array does not have more rows than columns;
+            - all rows of an array are equal;
+            - the arrays have different numbers of rows.
 
     Source:
         Kornblith, Norouzi, Lee and Hinton (2019) (CKA); Morcos, Raghu and Bengio (2018) (PWCCA);
