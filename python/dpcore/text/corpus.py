@@ -1,6 +1,6 @@
-"""Corpora of texts with labels, attributes and a split; random splits; numbers for words.
+"""Class `Corpus` for texts with labels, `split` for random splits, `Vocabulary` for word numbers.
 
-`split` keeps equal texts in the same part.
+`split` puts equal texts into the same part: train, valid or test.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts for fitting: the training part of a split `Corpus`, otherwise all texts."""
+    """Return the training texts of a `Corpus` with a split, or all texts of other values."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
     return texts_of("texts", value)
@@ -87,27 +87,35 @@ def _list_values(column: Column) -> str:
 class Corpus(Shown):
     """Texts with their labels, attributes, groups and split.
 
-    Iteration and an integer index give texts. A slice, a mask or an array of rows gives a Corpus of
-    these rows. Two corpora are equal if their texts, labels, attributes, groups and split are
-    equal. The origin is not compared.
+    Iteration yields the texts, and an integer index returns one text. A slice, a boolean mask or an
+    array of row numbers returns a Corpus of the selected texts. Two corpora are equal if their
+    texts, labels, attributes, groups and split are equal. The comparison ignores `origin` and
+    `dropped`.
 
     Args:
         texts: list of strings; stored as a tuple.
-        labels: labels to predict, an integer or a string for each text, or None without labels.
-        attributes: private attributes, a mapping from name to column. A column has a value for each
-            text: an integer (0 and 1 for "no" and "yes"), another number such as an age, or a
-            string.
-        split: "train", "valid" or "test" for each text, or None before the split (`text.split`).
-        origin: source of the texts, as shown in tables and figures.
-        groups: author of each text, or another group, as an integer or a string. `text.split` keeps
-            the texts of a group in the same part. None means no groups.
-        dropped: number of rows that `read(missing="drop")` left out.
+        labels: the label of each text, an integer or a string. Classifiers predict these labels.
+            None means that the texts have no labels.
+        attributes: private attributes, as a mapping from the name of an attribute to a list of its
+            values, one value per text. The values are integers (0 and 1 for "no" and "yes"), other
+            numbers such as ages, or strings.
+        split: part of each text: "train", "valid" or "test". None means that the corpus has no
+            split; `dpcore.text.split` adds one.
+        origin: source of the texts, which is shown in tables and figures.
+        groups: group of each text, such as its author, as an integer or a string.
+            `dpcore.text.split` keeps the texts of a group in the same part. None means that the
+            texts have no groups.
+        dropped: number of rows with an empty cell that `dpcore.text.read` left out.
 
     Raises:
-        TypeError: if `texts` is a single string, an entry is not a string, or a column has values
-            that are neither integers nor strings (attributes may also have other numbers).
-        ValueError: if there are no texts, a text is empty, lengths differ, a value is missing
-            (None, NaN), or a split has an unknown name.
+        TypeError: if `texts` is a single string, an entry of `texts` is not a string, or a label,
+            group or attribute value has a type that is not allowed.
+        ValueError: for one of these reasons:
+
+            - `texts` is empty, or a text is empty;
+            - a list does not have one value per text;
+            - a value is missing (None or NaN);
+            - `split` contains an unknown name.
 
     Example:
         >>> corpus = Corpus(
@@ -133,7 +141,7 @@ class Corpus(Shown):
     dropped: int = 0
 
     def __post_init__(self) -> None:
-        """Check all columns and make them read-only."""
+        """Check all fields, and make the arrays read-only."""
         texts = texts_of("texts", self.texts)
         size, columns = len(texts), {} if self.attributes is None else self.attributes
         if not isinstance(columns, Mapping):
@@ -157,17 +165,17 @@ class Corpus(Shown):
 
     @property
     def train(self) -> Corpus:
-        """Training part: the texts for fitting."""
+        """Training part: the texts to which models are fitted."""
         return self._part("train")
 
     @property
     def valid(self) -> Corpus:
-        """Validation part: the texts for choosing among models."""
+        """Validation part: the texts on which the best model is chosen."""
         return self._part("valid")
 
     @property
     def test(self) -> Corpus:
-        """Test part: the texts for evaluation."""
+        """Test part: the texts on which the chosen model is evaluated."""
         return self._part("test")
 
     def _part(self, name: str) -> Corpus:
@@ -179,11 +187,11 @@ class Corpus(Shown):
         return part
 
     def attribute(self, name: str) -> Column:
-        """Return the column of an attribute.
+        """Return the values of an attribute, one value per text.
 
         Raises:
-            ValueError: if the corpus has no attribute with that name; the message lists its
-                attributes.
+            ValueError: if the corpus has no attribute with this name. The message lists the
+                attributes of the corpus.
         """
         if not self.attributes:
             raise invalid("attribute", "in the corpus, which has no attributes", name)
@@ -225,7 +233,7 @@ class Corpus(Shown):
         return tuple(self.texts), *listed, *(name for name, _ in self._columns())
 
     def __eq__(self, other: object) -> bool:
-        """Return True if all columns and texts are equal, in the same order; ignore the origin."""
+        """Return True if all fields except `origin` and `dropped` are equal."""
         if not isinstance(other, Corpus):
             return NotImplemented
         return self._content() == other._content()
@@ -235,12 +243,12 @@ class Corpus(Shown):
         return hash(self._content())
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[Any, ...]]:
-        """Rebuild through the constructor, because pickled arrays would be writeable again."""
+        """Return a recipe for pickle that calls the constructor, so that arrays stay read-only."""
         fields = self.texts, self.labels, dict(self._columns()), self.split, self.origin
         return type(self), (*fields, self.groups, self.dropped)
 
     def __repr__(self) -> str:
-        """Format the sizes, labels, attributes, groups, origin and number of dropped rows."""
+        """Return one line with the number of texts, the labels, attributes, split and origin."""
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
@@ -261,7 +269,7 @@ class Corpus(Shown):
 
 
 def likeness(text: str) -> str:
-    """Normalise letter case and white space of a text; texts with the same result count as equal.
+    """Return a text in lower case with single blanks; texts with equal results count as equal.
 
     Example:
         >>> likeness("A  Goal ") == likeness("a goal")
@@ -278,28 +286,30 @@ def split(
     *,
     group: Any = None,
 ) -> Corpus:
-    """Split a corpus at random into train, valid and test; equal texts stay together.
+    """Split a corpus at random into train, valid and test, with equal texts in the same part.
 
     Texts that differ only in letter case or white space count as equal. A text that occurs k times
-    is a group of k rows. The groups are shuffled and placed one after another, and each group goes
-    to the part that contains its midpoint. A boundary between two parts is therefore at most half a
-    group away from its exact place. Labels are not balanced.
+    is a group of k rows. `split` arranges the groups in random order, one after another. The shares
+    divide this sequence of rows into three parts. A group belongs to the part that contains the
+    middle of the group. Therefore a boundary between two parts differs from its exact position by
+    at most half a group. `split` does not balance the labels.
 
     Args:
-        corpus: the texts. An existing split is replaced.
-        shares: shares of train, valid and test, each at least 0, with sum 1; or a mapping from some
-            of these names to shares.
-        rng: None, an int or a Generator. The origin of the result states the seed.
-        group: author of each text, or another group: the name of an attribute, or a column with a
-            value for each text. A group is never divided between two parts, so groups that share a
-            text stay together. None takes the groups of the corpus (`read(group=)`), if it has
-            groups.
+        corpus: the texts. The new split replaces a split that the corpus already has.
+        shares: shares of the rows in train, valid and test, each at least 0, with sum 1. A mapping
+            from "train", "valid" and "test" to shares is also allowed; a name that is missing has
+            share 0.
+        rng: None, an int seed or a numpy Generator. The result states the seed in `origin`.
+        group: group of each text, such as its author: the name of an attribute, or a list with one
+            value per text. All texts of a group are in the same part. Two groups that share a text
+            are therefore in the same part, too. None means the groups of the corpus, if the corpus
+            has groups.
 
     Returns:
-        The corpus with a split, in its original order.
+        The corpus with the new split. The order of the texts does not change.
 
     Raises:
-        TypeError: if `corpus` is not a Corpus, or shares are not numbers.
+        TypeError: if `corpus` is not a Corpus, or the shares are not numbers.
         ValueError: if the sum of the shares is not 1, or a part would have no text, for example
             because one group contains all texts.
 
@@ -319,7 +329,7 @@ def split(
 
 
 def _group_column(corpus: Corpus, group: Any) -> Any:
-    """Return the group of each text, or None without groups."""
+    """Return the group of each text, or None if the texts have no groups."""
     if group is None:
         return corpus.groups
     if isinstance(group, str):
@@ -335,9 +345,10 @@ def parts_of(
     rng: np.random.Generator,
     column: Column | None = None,
 ) -> list[str]:
-    """Return the part of each text, from the shares of train, valid and test.
+    """Return the part of each text ("train", "valid" or "test"), chosen at random.
 
-    Equal texts, and texts with equal values of the column, are in the same part.
+    `shares` are the shares of the texts in the three parts. Equal texts are in the same part, and
+    texts with equal values in `column` are in the same part.
     """
     group = _number_components(texts, column)
     sizes = np.bincount(group)
@@ -364,7 +375,7 @@ def parts_of(
 
 
 def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
-    """Return the component number of each text; equal texts and texts of a group are joined."""
+    """Return, for each text, the number of its set; equal texts and texts of a group share one."""
     number: dict[str, int] = {}
     alike = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
     if column is None:
@@ -396,10 +407,10 @@ def _read_shares(shares: Any) -> list[float]:
 
 
 def split_text(tokenise: Tokeniser, text: str) -> list[str]:
-    """Return the words of a text under a given tokeniser.
+    """Return the words of a text, as the function `tokenise` finds them.
 
     Raises:
-        TypeError: if the words are not strings.
+        TypeError: if `tokenise` does not return a list of strings.
     """
     words: Any = tokenise(text)
     is_list = isinstance(words, Iterable) and not isinstance(words, str)
@@ -411,7 +422,7 @@ def split_text(tokenise: Tokeniser, text: str) -> list[str]:
 
 @suggest_arguments
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case: runs of letters and digits, with inner apostrophes.
+    """Return the words of a text in lower case: letters and digits, with apostrophes between them.
 
     Example:
         >>> words_of("The coach's 3rd win, at last!")
@@ -423,23 +434,28 @@ def words_of(text: str) -> list[str]:
 @suggest_arguments
 @dataclass(frozen=True)
 class Vocabulary(Shown):
-    """Mapping from words to numbers, with an explicit treatment of unknown words.
+    """Mapping from words to numbers, with a rule for unknown words.
 
-    The reserved names have the first numbers, in their order ("<pad>" is 0). If unknown words have
-    a token, "<unk>" is the next number. The words follow. An embedding needs `len(vocabulary)`
-    rows. A word of a text that is spelt like a reserved name gets the number of that name;
-    `words_of` never returns such a word.
+    The names in `reserved` have the first numbers, in their order. By default, "<pad>" has number
+    0. If `unknown` is "token", "<unk>" has the next number. The words have the numbers after these.
+    A torch embedding needs `len(vocabulary)` rows. If a word of a text is spelt like a reserved
+    name, the word gets the number of this name. The default tokeniser `words_of` returns only
+    letters, digits and apostrophes, so it never returns "<pad>".
 
     Args:
-        words: the words, or n-grams joined by blanks, without repetition.
-        unknown: "drop" leaves unknown words out; "token" gives each of them the number of "<unk>".
-        reserved: names of the numbers that are not used for words.
-        ngrams: 1 for words; n for all runs of 1 to n words, with all single words first, then
-            pairs.
-        tokenise: function from a text to its words.
+        words: the words, each once. With n-grams, a run of words is one string with blanks between
+            the words.
+        unknown: "drop" leaves unknown words out. "token" gives each unknown word the number of
+            "<unk>".
+        reserved: names for the first numbers, such as "<pad>" for padding. Words do not get these
+            numbers.
+        ngrams: largest number of words in an n-gram. With 1, `encode` reads single words. With n,
+            `encode` reads all runs of 1 to n words: first all single words, then all pairs, and so
+            on.
+        tokenise: function that returns the list of words of a text.
 
     Raises:
-        ValueError: if a word is repeated or reserved, or an argument is out of range.
+        ValueError: if a word occurs twice or is a reserved name, or an argument is out of range.
 
     Example:
         >>> v = Vocabulary.from_texts(["a goal", "a late goal"], unknown="token", min_count=2)
@@ -487,19 +503,23 @@ class Vocabulary(Shown):
         ngrams: int = 1,
         tokenise: Tokeniser = words_of,
     ) -> Vocabulary:
-        """Create a vocabulary from texts: most frequent words first, ties in alphabetical order.
+        """Create a vocabulary of the words in texts, with the most frequent words first.
 
         Args:
-            texts: a list of strings, or a `Corpus` (only its training part is read).
-            unknown: as in the class.
-            min_count: a word is in the vocabulary only if it occurs at least so often.
-            max_size: largest number of words, without the reserved names. None keeps all words.
-            reserved: as in the class.
-            ngrams: as in the class.
-            tokenise: as in the class.
+            texts: a list of strings, or a `Corpus`. If the Corpus has a split, only its training
+                part is read. Words of equal frequency are in alphabetical order.
+            unknown: "drop" leaves unknown words out when a text is encoded. "token" gives each
+                unknown word the number of "<unk>".
+            min_count: smallest number of occurrences of a word in the texts. Rarer words are left
+                out.
+            max_size: largest number of words. The reserved names do not count. None keeps all
+                words.
+            reserved: names for the first numbers, which words do not get.
+            ngrams: largest number of words in an n-gram; 1 means single words.
+            tokenise: function that returns the list of words of a text.
 
         Raises:
-            ValueError: if no word is left.
+            ValueError: if no word occurs at least `min_count` times.
         """
         integer("min_count", min_count, 1)
         if max_size is not None:
@@ -516,15 +536,15 @@ class Vocabulary(Shown):
         return cls(often[:max_size], unknown, reserved, ngrams, tokenise)
 
     def __len__(self) -> int:
-        """Return the size of the vocabulary, including the reserved names."""
+        """Return the number of words and reserved names, with "<unk>" if it has a number."""
         return len(self._ids)
 
     def __contains__(self, word: object) -> bool:
-        """Return True if the word has its own number."""
+        """Return True if the word has its own number in the vocabulary."""
         return word in self._ids
 
     def __repr__(self) -> str:
-        """Return a line with the number of words and the treatment of unknown words."""
+        """Return one line with the number of words and the value of `unknown`."""
         kind = "words" if self.ngrams == 1 else f"runs of 1 to {self.ngrams} words"
         return f"Vocabulary({len(self.words):,} {kind}; unknown={self.unknown!r})"
 
@@ -533,14 +553,15 @@ class Vocabulary(Shown):
 
         Args:
             texts: a list of strings.
-            empty: treatment of a text without numbers (all its words are unknown and dropped):
-                "error" raises an error, "keep" returns an empty array.
+            empty: "error" raises an error if a text has only unknown words and `unknown` is "drop".
+                "keep" returns an empty array for such a text.
 
         Returns:
-            An int64 array for each text, with one entry for each word that is not dropped.
+            One int64 array per text. It has one number for each known word (or n-gram), and the
+            number of "<unk>" for each unknown word if `unknown` is "token".
 
         Raises:
-            ValueError: if a text has no numbers and `empty` is "error".
+            ValueError: if the array of a text would be empty and `empty` is "error".
         """
         choice("empty", empty, ("error", "keep"))
         codes = []
@@ -553,14 +574,18 @@ class Vocabulary(Shown):
         return codes
 
     def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
-        """Return the numbers of the words and n-grams of a text, and the places that each covers.
+        """Return the numbers of the words and n-grams of a text, and their positions in the text.
 
         Args:
             text: a string.
 
         Returns:
-            The numbers, as in `encode`; for each number, the place of its first word and the place
-            after its last word; and the number of words of the text, known and unknown.
+            A tuple with three entries:
+
+            - the numbers of the words and n-grams, as in `encode`;
+            - for each number, a pair: the position of its first word, and the position after its
+              last word. Positions count words from 0;
+            - the number of words in the text, known and unknown.
 
         Raises:
             TypeError: if the text is not a string.
@@ -580,7 +605,7 @@ class Vocabulary(Shown):
         return ids, places, len(words)
 
     def decode(self, ids: Iterable[Any]) -> list[str]:
-        """Convert rows of numbers to texts: words joined by blanks, without reserved names.
+        """Convert each row of numbers to a text, and leave out the numbers of reserved names.
 
         Raises:
             ValueError: if a number is not in this vocabulary.
@@ -603,7 +628,7 @@ class Vocabulary(Shown):
         return split_text(self.tokenise, text)
 
     def _units(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Yield each run of words with the places of its first word and after its last word."""
+        """Yield each n-gram of the words, with its start and end positions (end excluded)."""
         for length in range(1, self.ngrams + 1):
             for start in range(len(words) - length + 1):
                 yield " ".join(words[start : start + length]), (start, start + length)

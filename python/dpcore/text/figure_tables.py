@@ -1,4 +1,4 @@
-"""Tables of figures over levels: their reports, and functions that read and measure levels."""
+"""Base class of results that are tables, and functions that format and collect their rows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ASCENDING: Final = "a list of numbers", "ascending, one at least"
 
 
 class FigureTable(Result):
-    """Base class of results in the form of a table, with answers to questions and notes.
+    """Base class of results that are printed as a table, followed by answers and notes.
 
-    A subclass defines `_title`, `_list_rows` (the rows of the table, with the header first) and
-    `_list_notes`.
+    A subclass defines `_title`, `_list_rows` and `_list_notes`. `_list_rows` returns the rows of
+    the table, with the header first. A subclass may also define `_list_answers`.
     """
 
     __slots__ = ()
@@ -40,11 +40,11 @@ class FigureTable(Result):
     _list_notes: Callable[[], list[str]]
 
     def _list_answers(self) -> list[Row]:
-        """List pairs of a question and the answer from the table."""
+        """Return pairs of a question and its answer, such as ("Is age inferred?", "no")."""
         return []
 
     def __str__(self) -> str:
-        """Return the table, the answers and the notes."""
+        """Return the title, the table, the answers and the notes as text."""
         lines = [f"{question} {answer}" for question, answer in self._list_answers()]
         lines += [f"note: {note}" for note in self._list_notes()]
         wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
@@ -61,17 +61,20 @@ class FigureTable(Result):
 
 
 def format_number(value: float, digits: int, mark: str = "") -> str:
-    """Format a number of a table; NaN becomes a dash."""
+    """Format a number with `digits` decimals, followed by `mark`; NaN becomes a dash."""
     return "-" if np.isnan(value) else f"{value:.{digits}f}{mark}"
 
 
 def format_measured(figure: Measured, mark: str = "") -> tuple[str, str]:
-    """Format a value and its interval for two columns of a table."""
+    """Return two strings for a table: a measured value with `mark`, and its confidence interval."""
     return f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
 
 
 def format_attack(attack: Inference | None) -> tuple[str, str]:
-    """Format the score of an attack for two columns; "!" marks a score above the floor."""
+    """Return two strings for a table: the score of an attack, and its confidence interval.
+
+    "!" after the score means that the attack beats all baselines, which do not use the vectors.
+    """
     if attack is None:
         return "-", "-"
     return format_measured(attack.outcome.score[1], "!" if attack.above_floor else "")
@@ -80,13 +83,14 @@ def format_attack(attack: Inference | None) -> tuple[str, str]:
 def read_ascending(
     name: str, values: Any, read: Callable[[str, Any], Any], needs: tuple[str, str] = _ASCENDING
 ) -> list[Any]:
-    """Read an argument that holds ascending numbers.
+    """Check an argument that must be a list of ascending numbers, and return its numbers.
 
     Args:
         name: name of the argument.
         values: value of the argument.
-        read: function that checks one number, from its name and value.
-        needs: requirements on the type and on the numbers, for error messages.
+        read: function `(name, value) -> number` that checks one number and returns it.
+        needs: two texts for error messages: the required type, and the required order of the
+            numbers.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise errors.mistyped(name, needs[0], values)
@@ -97,10 +101,11 @@ def read_ascending(
 
 
 def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
-    """Collect items until Ctrl-C; before the first item, the interrupt is raised.
+    """Collect items until the iterator ends or the user presses Ctrl-C.
 
     Returns:
-        The items, and True if Ctrl-C stopped the collection.
+        The items, and True if Ctrl-C stopped the collection. If Ctrl-C comes before the first item,
+        the function raises KeyboardInterrupt.
     """
     collected = list[_Item]()
     try:
@@ -114,7 +119,7 @@ def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
 
 
 def finish_panels(picture: Any, panels: Sequence[Any], legend: Any = None) -> Figure:
-    """Adjust the axes of a figure, add a legend below all panels, and return the figure."""
+    """Adjust the panels of a figure, add a legend below all panels, and return the figure."""
     for panel in panels:
         panel.title.set(fontsize="medium")
         drawing.thin_axes(panel)

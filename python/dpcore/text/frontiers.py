@@ -1,4 +1,4 @@
-"""The frontier of a private encoder: how useful its vectors are, and what they disclose."""
+"""`frontier`: how useful the vectors of a private encoder are, and what they disclose."""
 
 from __future__ import annotations
 
@@ -44,19 +44,23 @@ torch."""
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record, word="FrontierCell"):
-    """Figures of private vectors at one epsilon and one number of dimensions.
+    """Utility and disclosure of private vectors, for one epsilon and one number of dimensions.
 
     Attributes:
-        epsilon: claimed epsilon for any two texts; inf for vectors without noise.
-        dim: number of dimensions of a released vector.
-        noise: the noise with its scale, in words; "none" without noise.
-        radius: radius at which vectors are clipped; NaN without clipping.
-        utility: prediction of the main label from the vectors of the test texts.
-        attack: inference of the private attribute, or None without a private attribute.
-        worst_loss: exact loss at `delta` between the two texts of the corpus with the largest
-            distance; inf without noise.
-        signal: share of the energy of a noisy vector that comes from the clean vector; 1 without
+        epsilon: claimed epsilon; any two texts are neighbours. The value is inf for vectors without
             noise.
+        dim: number of dimensions of a released vector.
+        noise: distribution of the noise and its scale, as text; "none" for vectors without noise.
+        radius: distance from the mean of the public rows at which vectors are clipped; NaN if the
+            vectors are not clipped.
+        utility: result of predicting the main label from the vectors of the test texts.
+        attack: result of inferring the private attribute from the vectors of the test texts. None
+            if `frontier` was called without a private attribute.
+        worst_loss: exact privacy loss: the smallest epsilon that holds at `delta` for the two texts
+            of the corpus whose vectors have the largest distance. The value is inf for vectors
+            without noise.
+        signal: share of the energy (the sum of squares) of the noisy vectors that comes from the
+            vectors before noise is added; 1 for vectors without noise.
     """
 
     epsilon: float
@@ -70,10 +74,11 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def attack_score(self) -> Measured | None:
-        """Score of the attack: the area under the ROC curve if the attribute has two values.
+        """Score of the attack with its interval, or None without a private attribute.
 
-        The score is the accuracy if the attribute has more values, and the correlation if it is
-        numeric. It is None without an attack.
+        The score is the area under the ROC curve if the attribute has two values. The score is the
+        accuracy if the attribute has more values, and Spearman's correlation if the attribute is a
+        number, such as an age.
         """
         return None if self.attack is None else self.attack.outcome.score[1]
 
@@ -83,7 +88,7 @@ class FrontierCell(Record, word="FrontierCell"):
         return np.nan if self.attack is None else read_certificate(self.attack)
 
     def __repr__(self) -> str:
-        """Return one line: epsilon, dimensions, and the utility."""
+        """Return one line with epsilon, the number of dimensions and the utility."""
         return (
             f"<FrontierCell at epsilon {self.epsilon:g} in {self.dim} dimensions: utility "
             f"{self.utility.accuracy.value:.3f}>"
@@ -93,23 +98,25 @@ class FrontierCell(Record, word="FrontierCell"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
-    """Utility and attack at each epsilon and number of dimensions; created by `frontier`.
+    """Utility and disclosure for each epsilon and each number of dimensions, from `frontier`.
 
-    ``found[8.0, 16]`` is the cell at epsilon 8 in 16 dimensions, and ``found[inf, 16]`` is the cell
-    without noise in 16 dimensions.
+    Let ``found`` be the result of `frontier`. Then ``found[8.0, 16]`` is the `FrontierCell` for
+    epsilon 8 and 16 dimensions. ``found[inf, 16]`` is the `FrontierCell` for 16 dimensions without
+    noise.
 
     Attributes:
-        cells: figures in the order of the dimensions. For each dimension, the cell without noise
-            comes first, then the cells in the order of epsilon.
+        cells: a `FrontierCell` for each epsilon and each number of dimensions, in ascending order
+            of the dimensions. For each number of dimensions, the cell without noise comes first.
+            The other cells follow in ascending order of epsilon.
         attribute: name of the private attribute, or None.
         sizes: numbers of texts of train, valid and test.
-        public: number of public rows.
-        directions: "principal" or "random".
-        delta: delta of every claim.
+        public: number of public texts or vectors.
+        directions: directions on which vectors are projected, "principal" or "random".
+        delta: delta of each claimed (epsilon, delta).
         confidence: confidence of each interval and of each certificate separately.
-        seed: seed that repeats the frontier.
-        partial: True if Ctrl-C stopped the run after some of the cells.
-        seconds: run time; ignored in comparisons.
+        seed: seed that gives the same result again.
+        partial: True if Ctrl-C stopped the run before all cells were measured.
+        seconds: run time in seconds. The comparison of two results with == ignores it.
     """
 
     _INSTEAD: ClassVar[str] = "cells, or frontier[epsilon, dim]"
@@ -129,23 +136,23 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Numbers of dimensions, in their order."""
+        """Numbers of dimensions that were measured, in ascending order."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
     def floor(self) -> float:
-        """Share of the most frequent main label, which a guess without the texts reaches."""
+        """Accuracy of a guess without the texts, which is always the most frequent label."""
         return self.cells[0].utility.floors[0].accuracy
 
     def of(self, dim: int) -> tuple[FrontierCell, ...]:
-        """Return the cells for one number of dimensions by epsilon; the last has no noise."""
+        """Return a `FrontierCell` for each epsilon, for one number of dimensions; inf is last."""
         if dim not in self.dims:
             raise errors.invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
         cells = [cell for cell in self.cells if cell.dim == dim]
         return tuple(sorted(cells, key=lambda cell: cell.epsilon))
 
     def __getitem__(self, key: tuple[float, int]) -> FrontierCell:
-        """Return the cell at an epsilon and a number of dimensions."""
+        """Return the `FrontierCell` for an epsilon and a number of dimensions."""
         epsilon, dim = key
         cells = {cell.epsilon: cell for cell in self.of(dim)}
         if epsilon not in cells:
@@ -161,7 +168,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return f"Private vectors of {' + '.join(map('{:,}'.format, self.sizes))} texts, {end}"
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return one line with the number of cells, the number of test texts and the seed."""
         tested = f"{self.sizes[2]:,} test texts"
         return f"<Frontier of {len(self.cells)} cells, {tested}, seed={self.seed}>"
 
@@ -169,7 +176,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return [_FRONTIER_HEADER, *map(_list_figures, self.cells)]
 
     def _list_answers(self) -> list[Row]:
-        """Return sentences on the utility and on the attack, with a figure for every epsilon."""
+        """Return questions and answers on the utility and on the attack, for every epsilon."""
         claims = sorted({cell.epsilon for cell in self.cells} - {np.inf})
         by = {epsilon: [c for c in self.cells if c.epsilon == epsilon] for epsilon in claims}
         useful, inferred = [], []
@@ -251,73 +258,93 @@ def frontier(
 ) -> Any:
     """Measure the utility and the disclosure of private vectors, or of rewritten texts.
 
-    Every text is encoded once. For each number of dimensions, the vectors are projected on
-    directions of the public rows. Then they are centred on the mean of the public rows and clipped
-    at the first quartile of the distances of the public rows from this mean (`RADIUS_QUANTILE`).
-    Therefore no fit uses private texts. For each epsilon, a `dpcore.torch.PrivateEncoder` adds
-    noise. Classifiers of the main label and attackers on the attribute are trained on the noisy
-    vectors of the training texts, chosen on the validation texts, and tested once, by
-    `dpcore.text.inference.infer`.
+    An encoder turns texts into vectors. `frontier` encodes every text once. The public rows are the
+    vectors of the public texts. For each number of dimensions, `frontier` does the following:
 
-    Rewriters (text -> text) are compared in one table. It has a row for each rewriter and a row for
-    the original texts. Every text is rewritten once. The table has the accuracy on the main label,
-    BLEU and similarity, perplexity, and the score of an attack on the attribute that reads words
-    and characters of the rewritten texts. It also has the share of test texts that are linked to
-    their originals, and the certified epsilon.
+    - It projects the vectors on principal directions of the public rows, or on random directions.
+    - It subtracts the mean of the public rows from each vector.
+    - It clips the norm of each vector at the first quartile of the norms of the public rows
+      (`RADIUS_QUANTILE`).
+    - For each epsilon, a `dpcore.torch.PrivateEncoder` adds noise to the vectors.
+    - `dpcore.text.inference.infer` trains classifiers of the main label and attackers on the
+      private attribute with the noisy vectors of the training texts. It chooses the best classifier
+      and the best attacker on the validation texts, and tests them once on the test texts.
+
+    The directions, the mean and the quartile do not depend on the private texts.
+
+    A rewriter turns a text into another text. For rewriters, `frontier` rewrites every text once.
+    The result is a table with a row for each rewriter and a row for the original texts. Its columns
+    are:
+
+    - the accuracy on the main label;
+    - BLEU, similarity to the original text, and perplexity;
+    - the score of an attack on the private attribute, which uses words and characters of the
+      rewritten texts;
+    - the share of test texts for which an attacker finds the original text;
+    - the certified lower bound on epsilon.
 
     Args:
         encoder: an encoder without randomness that `dpcore.torch.PrivateEncoder` accepts; or a
             rewriter; or a list or dictionary of rewriters. These objects are rewriters:
-            - a `Rewriter`, or (in a list or dictionary) a function as `Rewriter` accepts it;
+
+            - a `Rewriter`;
+            - in a list or dictionary, also a function that a `Rewriter` accepts;
             - a word mechanism;
             - an `ADePTModel`;
             - a redaction policy without levels, or `redaction.policy_mechanism(policy, level)`.
-            Rewriters have their own claims, so `epsilons`, `dims`, `directions`, `delta` and
-            `noise` are not allowed with them.
+
+            Every rewriter has its own claim. Therefore `epsilons`, `dims`, `directions`, `delta`
+            and `noise` are not allowed with rewriters.
         corpus: a `Corpus` with a split and labels.
-        epsilons: claimed values of epsilon for any two texts, ascending, in (0, 1e300].
-        dims: ascending numbers of dimensions. The last may be None, which keeps all dimensions of
-            the encoder, without a projection; `[None]` is also allowed.
-        public: public texts that are not in the corpus, or their vectors, shape `(n, width)`. They
-            should be similar to the corpus: directions of other kinds of texts are not better than
-            random directions. For rewriters, this is a `lm.NextWordModel`, or texts to fit such a
-            model, for the perplexity. None omits the perplexity.
-        directions: "principal" for directions of the public rows, or "random" for random
-            directions, as a comparison.
-        label: attribute of the corpus that is the main label. None takes the labels.
-        attribute: private attribute, or None to measure only the utility.
-        delta: delta of every claim, in [0, 1).
-        noise: "best", "laplace", "l2_laplace" or "gaussian"; see `PrivateEncoder`.
-        attackers: attackers on the attribute, as `infer` takes them. Defaults to the usual
-            attackers, including the likelihood attacker over the clean vectors of the training
-            texts. For rewriters, these are objects with `fit(texts, truth)` and `scores(texts)`, or
-            scikit-learn estimators for texts. Their default is logistic regression on words and on
-            characters.
-        similarity: for rewriters, an encoder as in `infer`; its cosines are the similarity.
-            Defaults to TF-IDF weights of words.
-        by: for rewriters, a method of `link` or a list of methods. Defaults to "words" and, for
-            each kind of rewriter, the method that knows the mechanism. This method is "likelihood"
-            for word mechanisms with a table, "encoding" for other word mechanisms and `ADePTModel`,
-            and "places" for redaction.
+        epsilons: ascending claimed values of epsilon, in (0, 1e300]. Any two texts are neighbours.
+            Required for an encoder.
+        dims: ascending numbers of dimensions of the private vectors. The last entry may be None,
+            which keeps all dimensions of the encoder; the vectors are then not projected.
+        public: public texts that are not in the corpus, or their vectors, shape `(n, width)`. The
+            texts should be similar to the texts of the corpus. Otherwise, their principal
+            directions are not better than random directions. For rewriters, `public` is a
+            `lm.NextWordModel` that computes the perplexity, or texts on which such a model is
+            trained. None leaves out the perplexity.
+        directions: directions on which the vectors are projected: "principal" for principal
+            directions of the public rows, or "random" for random directions, as a comparison.
+        label: name of the attribute that is the main label. None means the labels of the corpus.
+        attribute: name of the private attribute. None measures only the utility.
+        delta: delta of each claimed (epsilon, delta), in [0, 1).
+        noise: noise of `dpcore.torch.PrivateEncoder`: "best" (the noise with the smallest error
+            that supports `delta`), "laplace", "l2_laplace" or "gaussian".
+        attackers: attackers on the private attribute, in a form that `dpcore.text.inference.infer`
+            accepts. The default is all attackers of `dpcore.text.inference.usual` and the
+            likelihood attacker, which knows the noise and the vectors of the training texts without
+            noise. For rewriters, attackers are objects with `fit(texts, truth)` and
+            `scores(texts)`, or scikit-learn estimators for texts. The default for rewriters is
+            logistic regression on words and on characters.
+        similarity: for rewriters, an encoder that `dpcore.text.inference.infer` accepts. The
+            similarity of two texts is the cosine of their vectors. By default, the vectors are
+            TF-IDF weights of words.
+        by: for rewriters, a method or a list of methods by which `dpcore.text.link` finds the
+            original of a rewritten text. The default is "words" and a method that depends on the
+            kind of rewriter: "likelihood" for word mechanisms with a table of probabilities,
+            "encoding" for other word mechanisms and `ADePTModel`, and "places" for redaction.
         confidence: confidence of each interval and of each certificate separately.
         rng: None, an int seed or a numpy Generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
 
     Returns:
-        The `Frontier`, or the `RewriterFrontier` for rewriters. If Ctrl-C stops the run after the
-        first cell or row, it has the cells or rows measured so far.
+        A `Frontier` for an encoder, or a `RewriterFrontier` for rewriters. If Ctrl-C stops the run,
+        the result has the cells or rows that were measured before. Ctrl-C before the first cell or
+        row raises KeyboardInterrupt.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing, or torch is missing for encoders or public
-            texts.
-        TypeError: if an argument is of the wrong kind.
+        ModuleNotFoundError: if scikit-learn is missing, or if torch is missing and `encoder` is an
+            encoder or `public` has texts.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
-            - an argument does not apply to encoders, or not to rewriters;
-            - `epsilons` or `dims` are not ascending, or out of range;
-            - the corpus lacks a part of the split, or a column;
-            - public texts are also in the corpus;
-            - the encoder is random, or the vector of a text depends on the other texts of its
+            - an argument is only for encoders, but `encoder` has rewriters, or the reverse;
+            - `epsilons` or `dims` are not ascending, or a value is out of range;
+            - the corpus lacks train, valid or test, the labels, or the attribute;
+            - a public text is also in the corpus;
+            - the encoder is random, or the vector of a text depends on the other texts of the
               batch.
 
     Source:
@@ -382,7 +409,7 @@ def _measure_cells(
     study: Study, vectors: dict[str, Any], chains: Sequence[Any], epsilons: Sequence[float],
     noise: tuple[str, float], seed: int, bar: Progress,
 ) -> Iterator[FrontierCell]:  # fmt: skip
-    """Measure each number of dimensions, first without noise and then at each epsilon."""
+    """Yield the cells for each number of dimensions: without noise, then for each epsilon."""
     from ..torch import PrivateEncoder
 
     kind, delta = noise
@@ -399,12 +426,12 @@ def _measure_cells(
 
 
 def make_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
-    """Create transforms from public rows: a projection, and clipping around their mean.
+    """Return transforms from public rows: a projection, and clipping around the mean of the rows.
 
     Args:
         public: vectors of public texts, float32, shape `(n, width)`.
-        dim: number of directions, or None without a projection.
-        directions: "principal" or "random".
+        dim: number of directions of the projection. None means that the vectors are not projected.
+        directions: directions on which vectors are projected, "principal" or "random".
         seed: seed of random directions.
     """
     import torch
@@ -424,19 +451,19 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
 def measure_release(
     study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
 ) -> tuple[FrontierCell, Any]:
-    """Release every text of a study once, and measure the released vectors.
+    """Create a private vector for every text of a study once, and measure utility and disclosure.
 
     Args:
-        study: the texts and the attackers.
+        study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
-        seeds: seeds of the noise, of the classifiers and of the attackers.
-        farthest: clean vectors of the two texts with the largest distance, for each kind of noise.
-            This function fills the dictionary. The two texts are the same for other claims of the
-            same transform.
-        noisy: False releases the vectors without noise.
+        seeds: three seeds: of the noise, of the classifiers and of the attackers.
+        farthest: dictionary from the kind of noise to the vectors (without noise) of the two texts
+            with the largest distance. This function adds the missing entry. The two texts do not
+            depend on epsilon. Therefore all epsilons of a transform use one dictionary.
+        noisy: True adds noise. False measures the vectors without noise.
 
     Returns:
-        The figures, and the released rows.
+        The `FrontierCell`, and the vectors that were measured.
     """
     texts = study.corpus.texts
     if not noisy:
@@ -460,7 +487,7 @@ def measure_release(
 
 
 def _read_delta(noise: Any, delta: Any) -> float:
-    """Check, before a text is encoded, the name of the noise and that it supports this delta."""
+    """Return delta, or raise an error if the noise is unknown or does not support this delta."""
     errors.choice("noise", noise, _NOISE_NAMES)
     level = errors.delta_level(delta)
     if noise == "gaussian" and level == 0.0:
@@ -488,15 +515,15 @@ def _read_dim(name: str, value: Any) -> int:
 def _encode_texts(
     encoder: Any, corpus: Corpus, public: Any, most: Sequence[int | None], bar: Progress
 ) -> tuple[dict[str, Any], Any]:
-    """Encode every text of the corpus once, and the public texts if they are not vectors.
+    """Encode every text of the corpus once, and also the public texts, if `public` is not vectors.
 
     Args:
         encoder: function from texts to vectors.
         corpus: the private texts.
         public: public texts, or their vectors.
-        most: list with the largest number of dimensions, or with None for all; checked before texts
-            are encoded.
-        bar: progress bar, which shows the expected time of the encoding.
+        most: list with one entry: the largest number of dimensions, or None for all dimensions. The
+            function checks this number before it encodes texts.
+        bar: progress bar, which shows how long the encoding will take.
     """
     import torch
 
@@ -528,7 +555,7 @@ def _encode_texts(
 
 
 def _read_public_rows(public: Any, width: int) -> Any:
-    """Return public vectors as a float32 copy."""
+    """Return a float32 copy of the public vectors, after a check of their shape and values."""
     requirement = f"finite vectors of shape (n, {width}), or a list of texts"
     rows = np.array(errors.numeric("public", requirement, public), np.float32)
     if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
@@ -552,7 +579,7 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
 
 
 def _draw_frontier(report: Frontier, ax: Any) -> Figure:
-    """Draw the utility, the attack (if there is one) and the loss, each against epsilon."""
+    """Plot the utility, the score of the attack (if any) and the worst loss against epsilon."""
     with_attack = report.attribute is not None
     picture = drawing.get_canvas(ax, drawing.relative_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()

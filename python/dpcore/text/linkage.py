@@ -1,4 +1,4 @@
-"""Rank the true document of each output among candidates, by the scores of an attacker."""
+"""Ranks of the original text of an output among candidate texts, by an attacker's scores."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Score = Callable[[Ints], Floats]
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedOutputs(Record, word="LinkedOutputs"):
-    """Ranks of the true document of each output under one score.
+    """Ranks of the true document (the original text) of each output among candidates, by a score.
 
     Args:
-        by: name of the score that ranked the candidates.
-        floor: share of correct links of an attacker who always names the most frequent candidate.
-        ranks: rank of the true document among the different candidates, from 1, shape `(n,)`. Tied
-            candidates get the mean of their ranks. The rank is NaN if the true document is not a
-            candidate.
-        shares: probability that the attacker names the true document, shape `(n,)`. The attacker
-            draws among candidates that tie for the first rank. The probability is 0 if the score
-            excludes the true document.
+        by: name of the score that ranks the candidates (the texts that may be the original).
+        floor: share of correct answers of an attacker who always names the most frequent candidate.
+        ranks: rank of the true document among the different candidates, shape `(n,)`; 1 is the
+            highest score. Candidates with equal scores have the mean of their ranks. The rank is
+            NaN if the true document is not a candidate.
+        shares: probability that the attacker names the true document, shape `(n,)`. If several
+            candidates have the highest score, the attacker draws one of them. The probability is 0
+            if the score of the true document is -inf.
         guesses: row number of a candidate with the highest score, shape `(n,)`.
         confidence: confidence of the interval.
 
     Raises:
-        ValueError: if the arrays differ in shape, or a number is out of range.
+        ValueError: if the arrays have different shapes, or a number is out of range.
 
     Example:
         >>> linked = LinkedOutputs("words", 0.25, [1.0, 3.5], [1.0, 0.0], [2, 0], 0.95)
@@ -80,33 +80,33 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Number of outputs linked to the true document: the sum of `shares`, rounded."""
+        """Number of outputs with a correct answer: the rounded sum of `shares`."""
         return round(float(self.shares.sum()))
 
     @property
     def share(self) -> float:
-        """Share of the outputs linked to the true document."""
+        """Share of the outputs for which the attacker names the true document."""
         return self.right / self.texts
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Interval of the share; `confidence` holds for its two ends together."""
+        """Confidence interval of `share`, with coverage `confidence`."""
         has_parts = bool(((self.shares > 0.0) & (self.shares < 1.0)).any())
         return share_interval(float(self.shares.sum()), self.texts, self.confidence, has_parts)
 
     @property
     def is_above_floor(self) -> bool:
-        """True if the whole interval is above the floor."""
+        """True if the lower end of the interval is above `floor`."""
         return self.interval[0] > self.floor
 
     @property
     def median_rank(self) -> float:
-        """Median rank of the true document; NaN if no true document is a candidate."""
+        """Median over the outputs of the rank of the true document; NaN if all ranks are NaN."""
         ranks = self.ranks[~np.isnan(self.ranks)]
         return float(np.median(ranks)) if ranks.size else np.nan
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return one line with the share, its interval and the median rank."""
         low, high = self.interval
         share = f"{self.share:.3f} [{low:.3f}, {high:.3f}], floor {self.floor:.3f}"
         rank = f"median rank {self.median_rank:,g}"
@@ -116,19 +116,19 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 def share_interval(
     right: float, outputs: int, confidence: float, has_parts: bool = False
 ) -> tuple[float, float]:
-    """Compute an interval of the share of outputs that are linked to the true document.
+    """Compute a confidence interval of the share of outputs whose original text is found.
 
-    Without ties, each link is correct or wrong, and this is the interval of Clopper and Pearson. If
-    tied candidates share an output, the count is a sum of independent numbers in [0, 1]. Such a sum
-    exceeds a whole number with at most e times the probability for a binomial number. Therefore the
-    sum is rounded outwards and the error of each end is divided by e.
+    If the attacker's answer for each output is correct or wrong, the interval is the one of Clopper
+    and Pearson. If candidates have equal scores, the attacker draws one of them. Then `right` is a
+    sum of independent numbers in [0, 1]. The probability that such a sum reaches a whole number is
+    at most e times the probability for a binomial variable with the same mean. Therefore the sum is
+    rounded outwards, and the error probability of each end is divided by e.
 
     Args:
-        right: sum over the outputs of the probability that the output is linked to the true
-            document.
+        right: sum over the outputs of the probability that the attacker names the true document.
         outputs: number of outputs.
-        confidence: confidence of the two ends together.
-        has_parts: True if some probability is neither 0 nor 1.
+        confidence: coverage of the interval.
+        has_parts: True if at least one of these probabilities is neither 0 nor 1.
 
     Source:
         Bentkus (2004), On Hoeffding's inequalities.
@@ -148,7 +148,7 @@ def share_interval(
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Return the row of the first candidate of each key, and the key number of each candidate."""
+    """Return the first row of each different key, and the number of the key of each row."""
     numbers: dict[Hashable, int] = {}
     groups = [numbers.setdefault(key, len(numbers)) for key in keys]
     firsts = dict[int, int]()
@@ -160,13 +160,15 @@ def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
 def rank_truth(
     keys: Sequence[Hashable], truth: Ints, score: Score, by: str, confidence: float
 ) -> LinkedOutputs:
-    """Rank the true candidate of each output.
+    """Rank the true candidate of each output among all candidates.
 
     Args:
-        keys: a key for each candidate. Candidates with equal keys count as the same candidate.
-        truth: row of the true candidate of each output; -1 if it is not among the candidates.
-        score: function that scores the candidates of different keys, in the order of their first
-            rows. The highest score has rank 1. The score -inf excludes a candidate.
+        keys: a hashable key for each candidate. Candidates with equal keys count as one candidate.
+        truth: row number of the true candidate of each output, or -1 if the true text is not a
+            candidate.
+        score: function from row numbers of outputs to scores, shape `(outputs, different keys)`.
+            The keys are in the order of their first rows. The highest score has rank 1. The score
+            -inf excludes a candidate.
         by: name of the score.
         confidence: confidence of the interval.
 
@@ -200,11 +202,12 @@ def rank_truth(
 
 
 def read_truth(truth: Any, outputs: int, candidates: int) -> Ints:
-    """Return the row of the true candidate of each output.
+    """Return the row number of the true candidate of each output, after a check.
 
     Raises:
         TypeError: if the row numbers are not whole numbers.
-        ValueError: if the number of entries is not the number of outputs, or an entry is not a row.
+        ValueError: if there is not one number per output, or a number is neither -1 nor the row of
+            a candidate.
     """
     if truth is None:
         if outputs != candidates:

@@ -1,4 +1,4 @@
-"""Linkage: find the candidate document that an output of a mechanism came from.
+"""`link`: find the original text of each output of a mechanism among candidate texts.
 
 The attacker knows the mechanism and all candidates, but not the noise.
 """
@@ -41,14 +41,15 @@ _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
-    """Share of outputs that were linked to their own documents; created by `link`.
+    """Share of outputs whose original text an attacker finds, from `link`.
 
-    ``report["words"]`` has the figures of the method "words".
+    Let ``report`` be the result of `link`. Then ``report["words"]`` has the ranks and shares of the
+    method "words".
 
     Attributes:
-        name: name of the mechanism.
-        candidates: number of candidates.
-        linkages: ranks and shares of each method, in the order of `by`.
+        name: name of the mechanism whose outputs were attacked.
+        candidates: number of candidates (texts that may be the original).
+        linkages: ranks and shares of each method, in the order of the argument `by` of `link`.
     """
 
     _INSTEAD: ClassVar[str] = "linkages, or report[by]"
@@ -65,7 +66,7 @@ class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
             raise errors.invalid("linkages", "of as many outputs each", self.linkages)
 
     def __getitem__(self, by: str) -> LinkedOutputs:
-        """Return the figures of one method."""
+        """Return the ranks and shares of one method."""
         names = [linked.by for linked in self.linkages]
         return self.linkages[names.index(errors.choice("by", by, names))]
 
@@ -112,43 +113,51 @@ def link(
     truth: Any = None,
     confidence: float = 0.95,
 ) -> DocumentLinkage:
-    """Rank candidate documents for each output, and count how often the true one is first.
+    """Measure how often an attacker finds the original text of an output among candidates.
 
-    The attacker knows the mechanism and all candidates, but not the noise. Equal candidates count
-    as one candidate. If k candidates tie for the first rank, the true one among them counts 1/k.
-    The methods are fixed before the outputs are seen. If there are several methods, each is
-    reported; the best method is not selected.
+    The attacker knows the mechanism and all candidates, but not the noise. For each output, a
+    method ranks the candidates by a score. The attacker names the candidate with the highest score.
+    Equal candidates count as one candidate. If k candidates have the highest score and the true one
+    is among them, the output counts 1/k. If there are several methods, the result has all of them,
+    because a choice of the best method would be too optimistic.
 
     Args:
-        mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, the rewriter of such
-            a system, a redaction policy, or a function that rewrites texts. None means that the
-            mechanism is not known.
-        candidates: at least two texts.
-        outputs: rewritten texts, some of which may be empty; or noisy vectors, shape `(n, d)`.
+        mechanism: the mechanism that made the outputs, or None if it is not known. It is one of
+            these:
+
+            - a word mechanism, or a redaction policy;
+            - a `PrivateEncoder`;
+            - a trained text system, such as an `ADePTModel`, or the rewriter of a text system;
+            - a function that rewrites texts.
+        candidates: at least two texts that may be the original of an output.
+        outputs: rewritten texts (a rewritten text may be empty); or noisy vectors, shape `(n, d)`.
         by: the method that ranks the candidates, or a list of methods:
 
-            - "likelihood": the exact law of the outputs. It is the table of a word mechanism, or
-              the known noise if the noisy vectors are the outputs;
-            - "encoding": the L2 distance from the clean vector of a candidate to the noisy vector,
-              or to the vector of the rewritten text without noise. For word mechanisms it is the
-              sum over places of the distances of words;
-            - "words": the number of common words, divided by the mean number of words of the two
-              texts;
-            - "places", "kept_places" and "bag": the methods of `redaction.link_redacted`;
-            - a function `(output, candidate) -> score`, with a higher score for a likelier
-              candidate.
-        truth: row of the true candidate of each output, or -1 if it is not a candidate. By default,
-            output i belongs to candidate i.
-        confidence: confidence of each interval.
+            - "likelihood": the probability (or density) of the output, given the candidate. It is
+              known for a word mechanism with a table of probabilities, and for noisy vectors if the
+              distribution of the noise is known;
+            - "encoding": the L2 distance between the vector of the candidate without noise and the
+              output; the smallest distance has rank 1. If the output is a rewritten text, the
+              output is encoded without noise. For word mechanisms, the distance is the sum over
+              positions of the distances of words;
+            - "words": the number of words that the output and the candidate have in common, divided
+              by the mean number of words of the two texts;
+            - "places", "kept_places" and "bag": for redacted texts, the methods of
+              `redaction.link_redacted`;
+            - a function `(output, candidate) -> score`. A higher score means a likelier candidate.
+        truth: row number of the true candidate of each output, or -1 if the true text is not a
+            candidate. By default, candidate i is the original of output i.
+        confidence: confidence of the interval of each method separately.
 
     Returns:
-        Ranks and shares for each method.
+        The ranks of the true candidates and the share of correct answers, for each method.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two candidates or no outputs, `truth` has wrong entries,
-            or a method does not apply to the mechanism. For example, "likelihood" does not apply to
-            texts that a decoder writes after the noise, because their law is not known.
+        TypeError: if an argument has a wrong type.
+        ValueError: if there are fewer than two candidates or no outputs, an entry of `truth` is not
+            a row number, or a method does not apply to the mechanism. For example, "likelihood"
+            does not apply if a decoder writes texts after the noise is added, because the
+            probabilities of such texts are not known.
 
     Source:
         Neyman and Pearson (1933), for the likelihood; Krishna, Gupta and Dupuy (2021), appendix C,
@@ -193,14 +202,14 @@ def _name_mechanism(mechanism: Any) -> str:
 
 
 def _find_model(mechanism: Any) -> Any:
-    """Return the model that owns the method of a mechanism, or the mechanism itself."""
+    """Return the object whose method is the mechanism, or the mechanism if it is not a method."""
     function = mechanism.rewrite if isinstance(mechanism, Rewriter) else mechanism
     is_method = isinstance(function, MethodType) and not isinstance(owner_of(function), type)
     return owner_of(function) if is_method else function
 
 
 def _read_outputs(outputs: Any) -> list[str] | Floats:
-    """Return rewritten texts as a list, or noisy vectors as an array."""
+    """Return the outputs: rewritten texts as a list, or noisy vectors as an array."""
     if isinstance(outputs, (str, bytes)):
         raise errors.mistyped("outputs", "a list of texts or an array of vectors", outputs)
     if is_tensor(outputs) or np.asarray(outputs).dtype.kind in "fiub":
@@ -223,12 +232,12 @@ def _read_outputs(outputs: Any) -> list[str] | Floats:
 
 
 class _LinkingAttacker:
-    """Attacker who scores candidates by each method.
+    """Attacker who scores candidates by a method of `link`.
 
     Args:
-        mechanism: the mechanism, or the model that owns its method.
+        mechanism: the mechanism, or the object whose method is the mechanism.
         texts: the candidates.
-        outputs: rewritten texts, or an array of vectors.
+        outputs: rewritten texts as a list, or noisy vectors as an array.
     """
 
     def __init__(self, mechanism: Any, texts: Sequence[str], outputs: list[str] | Floats) -> None:
@@ -238,7 +247,10 @@ class _LinkingAttacker:
         self.different = [texts[row] for row in list_first_rows(self.keys)[0]]
 
     def prepare(self, method: Any) -> tuple[Sequence[Hashable], Score]:
-        """Return the keys of the candidates, and a score for the different keys."""
+        """Return a key for each candidate, and a function that scores the different keys.
+
+        Candidates with equal keys count as one candidate.
+        """
         if callable(method):
             return self.keys, lambda rows: np.array(
                 [
@@ -317,7 +329,7 @@ class _LinkingAttacker:
 
 
 def _read_score(value: Any) -> float:
-    """Check the score that a user's function returned, and return it as a float."""
+    """Return the score from a user's function as a float, after a check."""
     requirement = "a number, -inf for a candidate that is excluded"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise errors.mistyped("by(output, candidate)", requirement, value)
@@ -337,7 +349,7 @@ def _encode_clean(model: Any, texts: Sequence[str]) -> Floats:
 
 
 def _find_law(model: Any, is_text: bool) -> Any:
-    """Return the law of the noise on vectors, or raise an error if no exact law is known."""
+    """Return the distribution of the noise, or raise an error if the distribution is not known."""
     requirement, name = "'encoding', 'words' or a function", type(model).__name__
     if is_text:
         reason = "the law of a rewritten text is not known (a decoder follows the noise)"
@@ -353,9 +365,9 @@ def _find_law(model: Any, is_text: bool) -> Any:
 
 
 def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.float64]:
-    """Return the log density of an output around each clean vector, up to a constant.
+    """Return the log density of a noisy vector, given each clean vector, up to a constant.
 
-    Without a law, return the negative L2 distance.
+    If `law` is None, return the negative L2 distances.
     """
     noise = output - clean
     if isinstance(law, Laplace):
@@ -375,10 +387,10 @@ def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.floa
 
 
 def _score_common_words(candidates: Sequence[str], outputs: Any) -> Score:
-    """Score candidates by the number of common words, with repetitions.
+    """Return a function that scores candidates by their number of words in common with outputs.
 
-    The score is Dice's coefficient. Without the lengths, a long candidate could tie with the output
-    itself.
+    The score is Dice's coefficient: the number of common words divided by the mean number of words
+    of the two texts. A word that occurs k times in each text counts k times.
     """
     places: dict[tuple[str, int], list[int]] = defaultdict(list)
     sizes = np.zeros(len(candidates))

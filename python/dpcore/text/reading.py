@@ -1,6 +1,6 @@
-"""Readers of texts: tables, files with one text per line, folders, and pandas data frames.
+"""`read`: read texts from tables, text files, folders or pandas data frames.
 
-Errors name the file, its origin and the line.
+Error messages name the file and the line.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One text as a reader found it; a label or attribute may still be a number in a string.
+    """One text with its label, attributes and group, before numbers are converted.
 
-    `empty` names the place of an empty cell, such as "line 3 of a.csv, column 'age'".
+    If the row has an empty cell, `empty` names the cell, such as "line 3 of a.csv, column 'age'".
+    Then the other fields are not set.
     """
 
     text: str
@@ -63,12 +64,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Content of a file or of an archive member.
+    """Content of a file, with names for error messages.
 
     Args:
-        name: name in messages.
-        origin: source of the file.
-        content: bytes of the file.
+        name: name of the file in error messages.
+        origin: source of the file, or an empty string.
+        content: content of the file, as bytes.
     """
 
     name: str
@@ -76,29 +77,29 @@ class File:
     content: bytes
 
     def error(self, line: int, requirement: str, problem: object) -> ValueError:
-        """Return the error that states the requirement on a line and the problem found."""
+        """Return an error with a line, the requirement on this line, and the problem."""
         return about(ValueError(message(self.place(line), requirement, problem)), "path")
 
     def place(self, line: int) -> str:
-        """Return the description of a line in messages: its number and its file."""
+        """Return the number of a line and the name of the file, for error messages."""
         return f"line {line:,} of {self.full_name}"
 
     @property
     def full_name(self) -> str:
-        """Name and origin of the file."""
+        """Name and origin of the file, for error messages."""
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and text of every line, without its line ending.
+        """Yield the number and the text of each line, without the line ending.
 
-        Only a line feed ends a line, because texts can contain the other characters that Python
+        Only a line feed ends a line. Texts can contain other characters that Python's `splitlines`
         treats as line ends.
         """
         for number, line in enumerate(self.content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
             yield number, self.decoded(number, line).removesuffix("\r")
 
     def decoded(self, number: int, line: bytes) -> str:
-        """Decode the text of a line, or raise an error if the line is not UTF-8."""
+        """Return the text of a line, or raise an error if the line is not UTF-8."""
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -106,21 +107,24 @@ class File:
             raise self.error(number, "text in UTF-8", part) from None
 
     def filled(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and text of every line that is not blank."""
+        """Yield the number and the text of each line that is not blank."""
         return ((number, line) for number, line in self.lines() if line.strip())
 
     def text(self, line: int, value: object) -> str:
-        """Return a text without surrounding white space, or raise an error if it is then empty."""
+        """Return a value as text without surrounding white space, or raise an error.
+
+        The error is raised if the value is not a string or has only white space.
+        """
         if not isinstance(value, str) or not value.strip():
             raise self.error(line, "a text that is not empty", value)
         return value.strip()
 
 
 def open_file(path: Path, origin: str = "") -> File:
-    """Read a file.
+    """Read a text file into memory.
 
     Raises:
-        FileNotFoundError: if the file is missing; the message states its purpose and its source.
+        FileNotFoundError: if the file is missing. The message states the origin of the file.
     """
     what = f"a file of texts{f' from {origin}' if origin else ''}"
     if not path.is_file():
@@ -132,17 +136,16 @@ def open_file(path: Path, origin: str = "") -> File:
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
-    """Return the error for a missing file."""
+    """Return the error for a missing file or folder."""
     return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
 def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
-    """Convert values to numbers if all values are numbers; otherwise return them unchanged.
+    """Convert values to numbers if every value is a number; otherwise return the given values.
 
     Args:
-        values: strings and numbers, as a reader found them.
-        fractions: True also accepts numbers that are not whole. Labels with a decimal point are
-            names.
+        values: strings and numbers from a file.
+        fractions: True converts all numbers. False converts only whole numbers.
     """
     numbers = list(map(_read_number, values))
     if any(value is None for value in numbers):
@@ -153,7 +156,7 @@ def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[
 
 
 def _read_number(value: Any) -> Any:
-    """Return the number that a value represents, or None."""
+    """Return the number that a value contains, or None if the value is not a number."""
     if not isinstance(value, str):
         return value
     if _NUMBER_PATTERN.fullmatch(value) is None or len(value) >= 19:
@@ -165,7 +168,10 @@ def _read_number(value: Any) -> Any:
 def _drop_empty(
     rows: list[tuple[str | None, Row]], missing: str, origin: str
 ) -> list[tuple[str | None, Row]]:
-    """Return the rows without an empty cell, or raise one error for all rows with an empty cell."""
+    """Return the rows that have no empty cell, or raise an error if a row has an empty cell.
+
+    The error is raised only if `missing` is "error".
+    """
     empty = [row.empty for _, row in rows if row.empty]
     if empty and missing == "error":
         text = (
@@ -179,7 +185,10 @@ def _drop_empty(
 def corpus_of(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
-    """Collect the rows of all parts in one Corpus; it has no split if a part has no name."""
+    """Return a Corpus with the rows of all parts.
+
+    The names of the parts define the split. If the name of a part is None, the Corpus has no split.
+    """
     every = [(name, row) for name, part_rows in parts for row in part_rows]
     kept = _drop_empty(every, missing, origin)
     if not kept:
@@ -205,14 +214,14 @@ def corpus_of(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of a table by their role.
+    """Columns of a table that contain texts, labels, attributes and groups.
 
     Args:
         text: column of the texts: a name in the header, or a position from 0 in a file without a
             header. None means "text".
         label: column of the labels. None means "label" if the header has this name.
         attributes: columns of the private attributes.
-        group: column of the authors, or of other groups.
+        group: column of the groups, such as authors.
     """
 
     text: str | int | None = None
@@ -221,7 +230,7 @@ class Layout:
     group: str | int | None = None
 
     def __post_init__(self) -> None:
-        """Check that the columns are given either all by name or all by position."""
+        """Check the columns: all columns are names, or all columns are positions."""
         if isinstance(self.attributes, str):
             raise mistyped("attributes", "a list of columns, not a single string", self.attributes)
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -237,12 +246,12 @@ class Layout:
 
     @property
     def counted(self) -> bool:
-        """True if columns are given by position, because the file has no header."""
+        """True if the columns are positions, because the file has no header."""
         return any(isinstance(column, int) for _, column in self.named)
 
     @property
     def named(self) -> list[tuple[str, str | int | None]]:
-        """Pairs of an argument of `read` and its column."""
+        """Pairs of the name of an argument of `read`, such as "label", and its column."""
         some = [("text", self.text), ("label", self.label), ("group", self.group)]
         return [*some, *(("attributes", column) for column in self.attributes)]
 
@@ -254,10 +263,10 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
         file: the file.
         kind: "csv" (quoted cells may contain commas and line feeds), "tsv" (without quoting: each
             line is a row, and a quote is an ordinary character) or "jsonl" (one object per line).
-        layout: roles of the columns.
+        layout: columns of the texts, labels, attributes and groups.
 
     Raises:
-        ValueError: if a column is missing, or a row has more or fewer fields than the first row.
+        ValueError: if a column is missing, or a row does not have as many fields as the first row.
     """
     if kind == "jsonl" and layout.counted:
         raise invalid("text", "a name: objects have no positions", layout.text)
@@ -267,15 +276,16 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
 
 
 def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
-    """Yield the rows of a table, from cells by column.
+    """Yield the rows of a table, from dictionaries with the cells of each row.
 
     Args:
-        name: name of the table in messages.
-        layout: roles of the columns.
-        rows: pairs of the description of a row in messages, and its cells.
+        name: name of the table in error messages.
+        layout: columns of the texts, labels, attributes and groups.
+        rows: pairs of a description of the row for error messages, and a dictionary from columns to
+            cells.
 
     Raises:
-        ValueError: if a column is missing; the message lists the existing columns.
+        ValueError: if a column is missing. The message lists the existing columns.
     """
     columns = list(dict.fromkeys(chain.from_iterable(values for _, values in rows)))
     if layout.label is None and not layout.counted and layout.text != "label":
@@ -289,7 +299,7 @@ def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[A
 
 
 def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
-    """Raise an error that names a missing column and the existing columns."""
+    """Raise an error if a column is missing. The message lists the existing columns."""
     for argument, column in layout.named:
         column = "text" if argument == "text" and column is None else column
         if column is not None and column not in columns:
@@ -352,7 +362,7 @@ def _make_row(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
 
 
 def _is_empty(cell: Any) -> bool:
-    """Return True for a cell without a value: None, NaN, <NA>, NaT, or white space."""
+    """Return True if a cell has no value: None, NaN, <NA>, NaT, or only white space."""
     if isinstance(cell, str):
         return not cell.strip()
     # Recognised by name, because <NA> cannot be compared.
@@ -360,21 +370,23 @@ def _is_empty(cell: Any) -> bool:
 
 
 def read_lines(file: File) -> Iterator[Row]:
-    """Yield one text for each line, and skip blank lines."""
+    """Yield one row for each line that is not blank."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
 
 def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Row]]]:
-    """Yield the parts of a folder.
+    """Yield the parts (such as "train") of a folder, with the rows of each part.
 
     Args:
-        path: a folder in one of three forms. It may have files such as train.csv and test.csv (csv,
-            tsv, jsonl, or txt with one text per line). It may have a folder of .txt files for each
-            class. Or it may have folders train and test, each with such folders of classes.
-        layout: roles of the columns of a table.
+        path: a folder with one of three contents:
+
+            - files such as train.csv and test.csv (csv, tsv, jsonl, or txt with one text per line);
+            - one folder of .txt files for each class;
+            - folders train and test, each with one folder of .txt files for each class.
+        layout: columns of the texts, labels, attributes and groups in a table.
 
     Raises:
-        ValueError: if the folder has none of these forms, or two files for the same part.
+        ValueError: if the folder has other contents, or two files for the same part.
     """
     files: dict[str, Path] = {}
     for entry in sorted(path.iterdir()):
@@ -433,34 +445,34 @@ def read(
 ) -> Corpus:
     r"""Read texts from a file, a folder or a pandas data frame.
 
-    Texts are returned without surrounding white space, and blank lines are skipped. Files are read
-    as by `dpcore.audit_outputs`: in UTF-8 or the encoding of a byte order mark, plain or compressed
-    with gzip, with commas, semicolons or tabs between cells. The labels, groups or values of an
-    attribute are converted to whole numbers if all values of the column are whole numbers. An
-    attribute is converted to floats if all its values are numbers.
+    `read` removes white space at both ends of a text, and skips blank lines. The encoding of a file
+    is UTF-8, or the encoding that a byte order mark states. Files may be compressed with gzip. The
+    cells of a table may be separated by commas, semicolons or tabs. If all values of a column are
+    whole numbers, labels, groups and attributes become integers. Otherwise, an attribute becomes
+    floats if all its values are numbers.
 
     Args:
-        path: path of a file or a folder, or a pandas data frame.
-        kind: "csv", "tsv", "jsonl", "lines" (one text per line) or "folder" (train, valid and test
-            files of these kinds, or a folder of .txt files for each class). None chooses the kind
-            by the name, and the origin of the result states the choice. Use
-            `dpcore.experiments.corpora.read_corpus` for public corpora.
-        text: for tables, the column of the texts: its name in the header, or its position from 0 in
-            a file without a header. None means "text".
-        label: for tables, the column of the labels. None means "label" if the header has this name.
+        path: path of a file or of a folder, or a pandas data frame.
+        kind: "csv", "tsv", "jsonl", "lines" (one text per line) or "folder". A folder has files for
+            train, valid and test, or one folder of .txt files for each class. None chooses the kind
+            by the name of the file; `Corpus.origin` states the choice. To read public corpora by
+            name, use `dpcore.experiments.corpora.read_corpus`.
+        text: for tables, the column of the texts: the name of the column in the header, or (in a
+            file without a header) the position of the column, from 0. None means the column "text".
+        label: for tables, the column of the labels. None means the column "label", if it exists.
         attributes: for tables, the columns of the private attributes.
-        group: for tables, the column of the authors, or of other groups. `split` keeps the texts of
-            a group together.
-        missing: treatment of rows with an empty cell in one of these columns. "error" raises one
-            error for all these rows. "drop" leaves them out, and `Corpus.dropped` is their number.
+        group: for tables, the column of the groups, such as authors. `dpcore.text.split` keeps the
+            texts of a group in the same part.
+        missing: "error" raises an error if a row has an empty cell in one of these columns. "drop"
+            leaves out such rows, and `Corpus.dropped` states the number of such rows.
 
     Returns:
-        The corpus. It has a split if the files of a folder define one.
+        The corpus. It has a split if `path` is a folder with train, valid or test.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line does not have the format, a cell is empty, or a column is missing. The
-            message names file and line, or lists the existing columns.
+        ValueError: if a line does not have the format of the kind, a cell is empty, or a column is
+            missing. The message names the file and the line, or lists the existing columns.
 
     Example:
         >>> import tempfile
@@ -494,7 +506,7 @@ def read(
 
 
 def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
-    """Read a pandas data frame."""
+    """Return a Corpus with the texts of a pandas data frame."""
     if kind is not None:
         raise invalid("kind", "left out for a frame", kind)
     places = (f"row {row:,} of the frame" for row in range(len(frame)))
@@ -516,7 +528,7 @@ def _require_kind(kind: Any) -> Any:
 
 
 def _bare_name(path: Path) -> Path:
-    """Return the name of a file without the ending of a compressed file."""
+    """Return the path of a file without an ending for compression, such as ".gz"."""
     return Path(path.name.removesuffix(".gz"))
 
 

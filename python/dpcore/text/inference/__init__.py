@@ -1,4 +1,4 @@
-"""Attribute inference from encoded texts: one attacker is chosen, and it is evaluated once."""
+"""Inference of private attributes from encoded texts, by an attacker chosen on validation."""
 
 from __future__ import annotations
 

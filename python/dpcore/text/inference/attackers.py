@@ -1,4 +1,4 @@
-"""Attackers: transforms of encoded vectors, classifiers fitted on them, and calls of encoders."""
+"""Attackers (a transform of vectors and a classifier), and functions that call encoders."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ columns."""
 
 
 def encoder_of(encoder: Any) -> Callable[..., Any]:
-    """Return the function of an encoder: its method `encode` if it has one, otherwise itself.
+    """Return a function from texts to vectors: the encoder or its method `encode`.
 
-    For a dictionary from texts to vectors, return a function that looks up the texts.
+    If the encoder is a dictionary from texts to vectors, the returned function looks up the texts.
 
     Raises:
-        TypeError: if the encoder has none of these forms.
+        TypeError: if the encoder is not a function, not a dictionary, and has no method `encode`.
     """
     if isinstance(encoder, Mapping):
         return lambda texts: look_up(encoder, texts)
@@ -96,7 +96,7 @@ def encoder_of(encoder: Any) -> Callable[..., Any]:
 
 
 def find_method(owner: Any, *names: str) -> Any:
-    """Return the first of these methods that an object has, or None."""
+    """Return the first of the named methods that an object has, or None."""
     return next(filter(callable, (getattr(owner, name, None) for name in names)), None)
 
 
@@ -106,25 +106,25 @@ def vectors_of(
     seed: int,
     places: Sequence[Any] | None = None,
 ) -> list[Vectors]:
-    """Compute the vectors of all texts, with a separate call for each part.
+    """Compute the vectors of all texts, with one call of the encoder for each part of the split.
 
-    An encoder with an argument `rng` gets a separate generator for each call, so the noise of the
-    parts is independent.
+    If the encoder has an argument `rng`, each call gets its own generator. Therefore the noise of
+    different parts is independent.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
-        parts: texts of each part.
-        seed: seed of the random streams.
-        places: positions of each part's texts in the corpus, for error messages, which do not quote
-            texts.
+        parts: texts of each part, such as train, valid and test.
+        seed: seed of the generators.
+        places: for each part, the positions of its texts in the corpus. Error messages state these
+            positions, because texts may be private.
 
     Returns:
         A float64 array for each part, shape (n, d).
 
     Raises:
         TypeError: if the encoder does not return real numbers.
-        ValueError: if the encoder returns a wrong number of rows, rows of changing width, NaN or
-            infinity.
+        ValueError: if the encoder does not return one row per text, the rows of two calls differ in
+            length, or an entry is NaN or infinite.
     """
     noisy, made = takes_rng(encode), list[Vectors]()
     for part, texts in enumerate(parts):
@@ -139,22 +139,21 @@ def vectors_of(
 
 
 def make_generator(seed: int, *key: int) -> np.random.Generator:
-    """Create the generator of one random stream of a seed."""
+    """Return a generator for a seed and a key; different keys give independent generators."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]]) -> float:
-    """Estimate the time to encode all texts, from one or two small calls.
+    """Estimate the time in seconds to encode all texts, from one or two calls with few texts.
 
-    Random generators are restored afterwards. If a call fails, there is no estimate: the encoder
-    fails again on the first part, with an error message about all its texts.
+    The function does not change the state of the global random generators.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
         parts: texts of each part.
 
     Returns:
-        Seconds; 0 if the time is not known.
+        Seconds, or 0 if a call raised an error.
     """
     more = {"rng": np.random.default_rng(ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
@@ -181,22 +180,24 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
 def check_encoder(
     encode: Callable[..., Any], texts: Sequence[str], rounding: float | None, places: Sequence[int]
 ) -> BatchCheck:
-    """Check that the vector of a text does not depend on the other texts of a call.
+    """Check that the vector of a text does not depend on the other texts in the same call.
 
-    For an object with noise, such as a `PrivateEncoder`, its method `clean` is checked. Random
-    generators are restored afterwards.
+    If the encoder adds noise and has a method `clean`, as a `PrivateEncoder` has, the function
+    compares the vectors from `clean`. The function does not change the state of the global random
+    generators.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
-        texts: texts of the corpus; some texts of different lengths are chosen.
-        rounding: tolerance, see `rounding_of`.
+        texts: texts of the corpus. The function compares some texts of different lengths.
+        rounding: largest allowed distance between two vectors of a text, relative to the norm of
+            the vector. None chooses the distance by the dtype.
         places: positions of the texts in the corpus, for error messages, which do not quote texts.
 
     Returns:
-        The result of the check; for a random encoder, the reason why it was not checked.
+        The result of the check. For a random encoder, the result states why there was no check.
 
     Raises:
-        ValueError: if the vectors depend on the batch.
+        ValueError: if the vector of a text depends on the other texts in the same call.
     """
     clean = mechanism_attribute(owner_of(encode), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
@@ -220,17 +221,17 @@ def check_encoder(
 def rows_given(
     encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
 ) -> list[Vectors]:
-    """Split vectors that were computed elsewhere into parts.
+    """Return the given vectors, split into train, valid and test.
 
     Args:
-        encode: must be None, because the vectors replace the encoder.
+        encode: must be None, because `rows` replaces the encoder.
         rows: vectors, one row for each text, shape (n, d).
         texts: all texts of the corpus.
         places: positions of each part's texts in the corpus.
 
     Raises:
-        TypeError: if `encode` is not None, or the vectors are not numbers.
-        ValueError: if there is not one row for each text, or an entry is not finite.
+        TypeError: if `encode` is not None, or `rows` does not contain numbers.
+        ValueError: if `rows` does not have one row per text, or an entry is not finite.
     """
     if encode is not None:
         raise mistyped("encode", "None where vectors are given", encode)
@@ -239,7 +240,7 @@ def rows_given(
 
 
 def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
-    """Check that vectors are finite, one row per text; error messages give places, not texts."""
+    """Return vectors as a float64 array, after a check for one row of finite numbers per text."""
     with part_of(name.partition("(")[0]):
         if has_all(rows, "toarray"):
             raise mistyped(name, "a dense array, which .toarray() makes", rows)
@@ -265,17 +266,17 @@ def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)")
 
 
 def keep_rows(vectors: Vectors) -> Vectors:
-    """Return the rows unchanged."""
+    """Return the vectors without a change."""
     return vectors
 
 
 def centre_rows(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each row; this removes noise that is constant within a row."""
+    """Subtract the mean of each row, which removes noise that is equal in all entries of a row."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
 def subtract_row_minimum(vectors: Vectors) -> Vectors:
-    """Subtract the minimum of each row; this removes constant noise if the clean minimum is 0.
+    """Subtract the minimum of each row, which undoes a shift of a row with minimum 0.
 
     Example:
         >>> subtract_row_minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
@@ -285,13 +286,13 @@ def subtract_row_minimum(vectors: Vectors) -> Vectors:
 
 
 def normalise_rows(vectors: Vectors) -> Vectors:
-    """Divide each row by its L2 norm, which removes a scale factor of the row; keep zero rows."""
+    """Divide each row by its L2 norm; rows of zeros do not change."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0.0, norms, 1.0))
 
 
 def subtract_call_mean(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each column; this removes noise that all texts of a call share.
+    """Subtract the mean of each column, which removes a noise vector that is added to every row.
 
     Example:
         >>> subtract_call_mean(np.array([[0.0, 2.0], [1.0, 4.0]]) + 7.0)
@@ -302,16 +303,18 @@ def subtract_call_mean(vectors: Vectors) -> Vectors:
 
 
 def summarise_rows(vectors: Vectors) -> Vectors:
-    """Compute summaries of each row: norms, extremes, equal entries, zeros and last bits.
+    """Compute 14 summaries of each row, such as its norms and the share of zeros.
 
     Args:
         vectors: shape `(n, d)`.
 
     Returns:
-        Summaries of shape `(n, 14)`: the L1, L2 and largest norm; the mean, the standard deviation,
-        and the smallest and largest entry; the shares of zeros, of negative entries, and of entries
-        equal to another entry of the row; and the shares of entries that end in 8, 16, 29 and 40
-        zero bits.
+        Summaries of shape `(n, 14)`, in this order:
+
+        - the L1, L2 and maximum norm;
+        - the mean, the standard deviation, the smallest and the largest entry;
+        - the share of zeros, the share of negative entries, and the share of repeated entries;
+        - the shares of entries whose last 8, 16, 29 and 40 bits (as float64) are zero.
     """
     sizes, width = np.abs(vectors), vectors.shape[1]
     distinct = (np.diff(np.sort(vectors, axis=1), axis=1) != 0.0).sum(axis=1) + 1
@@ -326,7 +329,7 @@ def summarise_rows(vectors: Vectors) -> Vectors:
 
 
 def join_views(vectors: Vectors) -> Vectors:
-    """Join the rows, the columns minus their mean over the call, and the summaries of the rows."""
+    """Return the columns of the rows, of `subtract_call_mean` and of `summarise_rows` together."""
     return np.hstack([vectors, subtract_call_mean(vectors), summarise_rows(vectors)])
 
 
@@ -345,27 +348,29 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
 @suggest_arguments
 @dataclass(frozen=True, repr=False)
 class Attacker(Shown):
-    """A classifier after a transform of the vectors.
+    """A classifier (or a regressor) that reads transformed vectors.
 
     Args:
         estimator: object with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
-            in scikit-learn. It is copied before fitting. y holds 0 and 1, or 0, 1, 2, ... for an
-            attribute of more than two values. If the attribute is a number, such as an age, the
-            estimator must be a regressor, and y holds floats.
-        transform: a function of the rows, (n, d) -> (n, d'), or one of these names:
+            in scikit-learn. dpcore fits a copy of the object. `y` has the entries 0 and 1, or 0, 1,
+            2, ... for an attribute of more than two values. If the attribute is a number, such as
+            an age, the estimator must be a regressor, and `y` has floats.
+        transform: a function from the vectors, shape (n, d), to an array of shape (n, d'); or one
+            of these names:
 
-            - "raw", "centred", "row minimum subtracted", "norm-scaled": each row is transformed
-              alone;
-            - "call mean subtracted": the mean over all texts that one call of the encoder received
-              is subtracted from each row;
-            - "row summaries": norms, extremes, and shares of zeros and of equal entries of each
-              row;
+            - "raw": the vectors do not change;
+            - "centred": the mean of each row is subtracted from the row;
+            - "row minimum subtracted": the minimum of each row is subtracted from the row;
+            - "norm-scaled": each row is divided by its L2 norm;
+            - "call mean subtracted": the mean of all vectors from one call of the encoder is
+              subtracted from each of these vectors;
+            - "row summaries": 14 numbers per row, such as norms, extremes and the share of zeros;
             - "rows, call and summaries": the columns of "raw", "call mean subtracted" and "row
-              summaries" together.
-        name: name of the classifier in reports. None takes the name of its class.
+              summaries".
+        name: name of the classifier in reports. None means the class name of the estimator.
 
     Raises:
-        TypeError: if the estimator or the transform is of the wrong kind.
+        TypeError: if the estimator lacks a method, or the transform has a wrong type.
         ValueError: if the name of the transform is unknown.
 
     Example:
@@ -405,21 +410,22 @@ class Attacker(Shown):
 
     @property
     def reads_call(self) -> bool:
-        """True if the score of a text depends on the other texts of its call of the encoder."""
+        """True if the score of a text depends on other texts of the same encoder call."""
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
-        """Return the names of the classifier and its transform as text."""
+        """Return the name of the classifier and the name of its transform."""
         return f"{self.classifier}, {self.behind}"
 
 
 def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the attackers: as passed, each estimator with each transform, or the usual ones.
+    """Return a tuple of attackers: the given ones, or the default ones if `given` is None.
 
     Args:
-        given: None, an `Attacker`, an estimator, or a list of these.
+        given: None, an `Attacker`, an estimator, or a list of attackers and estimators. Each
+            estimator is combined with each of six transforms.
         rows: number of training texts.
-        values: number of values, see `usual`.
+        values: number of values of the attribute, or None if the attribute is a number.
 
     Raises:
         TypeError: if an entry is neither an attacker nor an estimator.
@@ -442,28 +448,27 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the default attackers for the given number of training texts.
+    """Return the default attackers, for some numbers of training texts and of attribute values.
 
-    The names of the transforms are those of `Attacker`. For an attribute with fewer than 50 values,
-    there are four kinds of attackers:
+    An attacker is a classifier with a transform of the vectors. `Attacker` explains the names of
+    the transforms. For an attribute with fewer than 50 values, there are four kinds of classifiers:
 
-    - logistic regression on robustly scaled columns, with "raw", "centred", "row minimum
+    - logistic regression on columns that are scaled robustly, with "raw", "centred", "row minimum
       subtracted", "norm-scaled", "call mean subtracted" and "row summaries";
-    - the 15 nearest neighbours, with the first five of these transforms;
+    - the 15 nearest neighbours, with the first five of the transforms above;
     - a network of 256 hidden units, with "raw" and "centred";
-    - boosted trees with 60 rounds, with "rows, call and summaries". For more than two values they
-      use columns in 32 bins. For more than 8 values they use fewer rounds (15 rounds for 32 values
-      or more), because each value needs a tree per round.
+    - boosted trees with 60 rounds, with "rows, call and summaries". For more than two values, the
+      trees use columns in 32 bins. For more than 8 values, there are fewer rounds (15 rounds for 32
+      values or more), because every round has one tree for each value.
 
-    For 50 values or more, the attackers are ridge classification, the 15 nearest neighbours and the
-    nearest mean of a value. They take only a few seconds for 1,000 values; other attackers take far
-    longer. For an attribute that is a number, such as an age, the attackers are ridge regression,
-    nearest neighbours and trees.
+    For 50 values or more, the classifiers are ridge classification, the 15 nearest neighbours and
+    `NearestMean`. These are fast: they take a few seconds for 1,000 values. If the attribute is a
+    number, such as an age, ridge regression, the 15 nearest neighbours and boosted trees predict
+    the number.
 
     Args:
         rows: number of training texts.
-        values: number of values of the attribute, or None if the attribute is a number, such as an
-            age.
+        values: number of values of the attribute, or None if the attribute is a number.
 
     Raises:
         ImportError: if scikit-learn is not installed.
@@ -527,13 +532,10 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
 
 class NearestMean:
-    """Classifier by the distance to the mean of each value, on standardised columns.
-
-    The class in scikit-learn needs two texts per value, and it has no scores before version 1.6.
-    """
+    """Classifier that predicts the value whose mean vector is nearest, on standardised columns."""
 
     def fit(self, rows: Vectors, truth: Any) -> NearestMean:
-        """Compute the mean of each value."""
+        """Compute the mean vector of each value of the attribute."""
         self.classes_, place = np.unique(truth, return_inverse=True)
         spread = rows.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
@@ -543,12 +545,12 @@ class NearestMean:
         return self
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Score every value, shape (n, values); for two values only the second, shape (n,)."""
+        """Return scores of all values, (n, values); for two values, of the second one, (n,)."""
         scores = rows / self._scale @ self._means.T - (self._means**2).sum(axis=1) / 2.0
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict(self, rows: Vectors) -> Any:
-        """Return the value with the nearest mean."""
+        """Return, for each row, the value whose mean vector is nearest."""
         scores = self.decision_function(rows)
         places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return self.classes_[places]
@@ -556,14 +558,14 @@ class NearestMean:
 
 @dataclass(frozen=True)
 class FittedAttacker:
-    """A fitted attacker.
+    """An attacker whose models are fitted on the training texts.
 
     Args:
         attacker: the attacker.
-        models: one fitted model for all attributes, or one for each attribute.
+        models: one fitted model for all attributes, or one fitted model for each attribute.
         target: the inferred attributes.
-        counts: number of training texts with each value, for one attribute of more than two values;
-            otherwise None.
+        counts: number of training texts with each value, if there is one attribute with more than
+            two values; otherwise None.
     """
 
     attacker: Attacker
@@ -572,10 +574,11 @@ class FittedAttacker:
     counts: Ints | None = None
 
     def ranks(self, vectors: Vectors) -> Ints:
-        """Rank all values of one attribute, 1 for the highest score, shape (n, values).
+        """Rank all values of one attribute for each row; rank 1 has the highest score.
 
-        If scores are equal, the value that is more frequent in train comes first. Values that do
-        not occur in train cannot be predicted. They share the rank after all others.
+        If scores are equal, the value that is more frequent in train comes first. The attacker
+        cannot predict values that do not occur in train. These values have one common rank, after
+        all other values. The result has shape (n, values).
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or a wrong shape.
@@ -592,7 +595,10 @@ class FittedAttacker:
         return ranks
 
     def scores(self, vectors: Vectors) -> Vectors:
-        """Return scores of the positive value, or codes or numbers, shape (n, attributes).
+        """Return scores of the positive value, value codes, or numbers, shape (n, attributes).
+
+        The result has the codes of the predicted values if the attribute has more than two values,
+        and the predicted numbers if the attribute is a number.
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or a wrong shape.
@@ -607,7 +613,7 @@ class FittedAttacker:
         )
 
     def _check(self, scores: Vectors, shape: tuple[int, int], column: str) -> Vectors:
-        """Check that scores are finite and have the given shape, and return them."""
+        """Return the scores, after a check that they are finite and have the given shape."""
         if scores.shape != shape or not np.isfinite(scores).all():
             need = f"one that returns finite scores, one for each text and {column}"
             raise invalid(f"attacker {self.attacker}", need, scores)
@@ -615,7 +621,7 @@ class FittedAttacker:
 
 
 def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
-    """Return scores of known values, shape (n, known): 1 or 0 without a method for scores."""
+    """Return scores of the values in train, shape (n, known); 1 or 0 for a model without scores."""
     for name in ("decision_function", "predict_proba"):
         if method := find_method(model, name):
             scores = np.asarray(method(rows), np.float64)
@@ -626,13 +632,13 @@ def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
 
 
 def choose_encodings(estimator: Any) -> str:
-    """Choose the encodings that an estimator learns from: "all", "one each epoch" or "one".
+    """Choose how an estimator uses several encodings: "all", "one each epoch" or "one".
 
-    Regressions, trees and the nearest mean learn from all encodings, and a network from a fresh
-    encoding in each epoch. Nearest neighbours learn from one encoding. An estimator that compares
-    settings on held-out texts also learns from only one, because it would otherwise know the
-    held-out texts from their other encodings. Classes that are not from scikit-learn learn from one
-    encoding, because they may hold out texts, too.
+    An encoding is the result of one call of the random encoder. Regressions, trees and the nearest
+    mean learn from all encodings of the training texts. A network uses another encoding in each
+    epoch. Nearest neighbours learn from one encoding. An estimator that holds out training texts
+    also learns from one encoding; with several, it would be fitted on other encodings of the
+    held-out texts. A class that is not from scikit-learn may hold out texts, so it learns from one.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -666,19 +672,19 @@ def fit_attacker(
     seed: int,
     copies: Sequence[Vectors] = (),
 ) -> FittedAttacker:
-    """Fit the attacker on a copy of its estimator.
+    """Fit a copy of the attacker's estimator on the training texts.
 
     Args:
         attacker: the attacker.
         vectors: vectors of the training texts, shape (n, d).
-        truth: codes of their values, or numbers, shape (n, attributes).
+        truth: codes (0, 1, ...) of the attribute values, or numbers, shape (n, attributes).
         target: the inferred attributes.
         seed: seed for estimators with a `random_state` that is not set.
-        copies: further encodings of the training texts, for estimators that learn from them.
+        copies: further encodings of the training texts, for estimators that learn from several.
 
     Raises:
-        TypeError: if the estimator has no `predict` and an attribute has more than two values, or
-            if it is a classifier and the attribute is a number.
+        TypeError: if an attribute has more than two values and the estimator has no `predict`, or
+            if the attribute is a number and the estimator is a classifier.
     """
     if not target.binary and not find_method(attacker.estimator, "predict"):
         need = "one with predict, for an attribute of more than two values"
@@ -717,7 +723,7 @@ def _find_last_step(estimator: Any) -> Any:
 
 
 def _is_network(estimator: Any) -> bool:
-    """Return True for scikit-learn's network, which learns several attributes at the same time."""
+    """Return True for scikit-learn's `MLPClassifier`, which learns several attributes at once."""
     last = _find_last_step(estimator)
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
@@ -725,7 +731,7 @@ def _is_network(estimator: Any) -> bool:
 def _fit_estimator(
     estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
 ) -> Any:
-    """Fit a copy of an estimator on all encodings of the texts."""
+    """Return a copy of an estimator that is fitted on all the given encodings of the texts."""
     rows = np.concatenate(encodings) if len(encodings) > 1 else encodings[0]
     truth = np.concatenate([truth] * len(encodings))
     if not has_all(estimator, "get_params"):
@@ -741,9 +747,9 @@ def _fit_estimator(
 def _fit_epochs(
     estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
 ) -> Any:
-    """Train a copy of a network on another encoding of the texts in each epoch.
+    """Return a copy of a network that is trained on another encoding of the texts in each epoch.
 
-    The earlier steps of its pipeline are fitted on the first encoding.
+    If the network is the last step of a pipeline, the other steps are fitted on the first encoding.
     """
     model = _clone_estimator(estimator, seed)
     network = _find_last_step(model)
@@ -761,7 +767,7 @@ def _fit_epochs(
 
 
 def _clone_estimator(estimator: Any, seed: int) -> Any:
-    """Copy a scikit-learn estimator, and set the random states that are not set."""
+    """Return a copy of a scikit-learn estimator; the seed replaces each `random_state` of None."""
     from sklearn.base import clone
 
     model = clone(estimator)
@@ -772,7 +778,7 @@ def _clone_estimator(estimator: Any, seed: int) -> Any:
 
 @contextmanager
 def _ignored_convergence() -> Iterator[None]:
-    """Ignore warnings about convergence: weights short of the optimum are as good for an attack."""
+    """Hide warnings about convergence, because an attack does not need optimal weights."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
@@ -781,7 +787,11 @@ def _ignored_convergence() -> Iterator[None]:
 
 
 def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
-    """Return scores of a model: probabilities, else decision function, else predictions."""
+    """Return scores from the first method that the model has.
+
+    The methods are `predict_proba`, `decision_function` and `predict`; if an attribute does not
+    have two values, only `predict`.
+    """
     asked = (*SCORE_METHODS, "predict") if binary else ("predict",)
     scores = np.asarray(find_method(model, *asked)(rows), np.float64)
     if width == 1 and scores.ndim == 2 and scores.shape[1] == 2:

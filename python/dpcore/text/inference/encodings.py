@@ -1,4 +1,4 @@
-"""Further encodings of the training texts by an attacker who can call the encoder."""
+"""Repeated encodings of the training texts, if the encoder is random."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ encodings of 3,600 x 64."""
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encodings(Record, word="Encodings"):
-    """Number of encodings of each training text; validation and test texts are encoded once.
+    """Number of times that each training text was encoded, and the reason if it is 1.
 
     Attributes:
         copies: number of encodings of each training text.
-        reason: reason why `copies` is 1; empty if it is larger.
+        reason: reason why `copies` is 1; empty if `copies` is larger than 1. Validation and test
+            texts are always encoded once.
     """
 
     copies: int
     reason: str = ""
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return one line with the number of encodings, for a report."""
         if self.copies == 1:
             return f"each text once: {self.reason}"
         return f"each training text {self.copies} times, validation and test texts once"
 
 
 def count_copies(vectors: Vectors) -> int:
-    """Return the default number of encodings of training texts, from the shape of one encoding.
+    """Return how often the training texts are encoded by default, from the size of one encoding.
 
-    The number is 10, or fewer if the encodings would have more than 8 million entries together, but
-    at least 2.
+    The number is 10 if the 10 encodings have at most 8 million entries together. Otherwise the
+    number is smaller, but at least 2.
 
     Example:
         >>> [count_copies(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
@@ -65,26 +66,27 @@ def copy_vectors(
     seconds: float | None,
     copies: int | None,
 ) -> tuple[list[Vectors], Encodings]:
-    """Encode the training texts again, with a number of encodings that the run time allows.
+    """Encode the training texts several more times, if the run time allows it.
 
-    Every call gets its own random generator, so the noise is fresh.
+    Every call of the encoder gets its own random generator, so the noise of the encodings is
+    independent.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
         texts: the training texts.
-        first: their first encoding, shape (n, d).
+        first: first encoding of the training texts, shape (n, d).
         places: positions of the texts in the corpus, for error messages.
-        seed: seed of the random streams.
-        seconds: run time of the first encoding, or None if no attacker learns from several
-            encodings.
-        copies: number of encodings, or None for `count_copies`. With None, the number is 1 if
+        seed: seed of the generators.
+        seconds: run time of the first encoding. None means that no attacker learns from several
+            encodings; then the texts are not encoded again.
+        copies: total number of encodings. None means the number from `count_copies`, or 1 if the
             further encodings would take more than 30 s.
 
     Returns:
-        The further encodings, and the total number with its reason.
+        The further encodings, and the total number of encodings with the reason if it is 1.
 
     Raises:
-        ValueError: if `copies` is above 1 for an encoder without `rng`.
+        ValueError: if `copies` is above 1 and the encoder has no argument `rng`.
     """
     number = count_copies(first) if copies is None else integer("copies", copies, 1)
     if not takes_rng(encode):

@@ -1,4 +1,4 @@
-"""Likelihood of noisy vectors over clean vectors, for an attacker who knows the noise."""
+"""Attackers who know the noise distribution and the vectors without noise of training texts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LIKELIHOOD: Final = "likelihood"
 
 
 def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
-    """Compute the log density of the noise between each output and each clean vector.
+    """Compute the log density of each noisy vector, given each vector without noise.
 
-    A term that is the same for all clean vectors is left out.
+    The function leaves out a term that does not depend on the vector without noise.
 
     Args:
-        law: `Laplace`, `Gaussian` or `L2Laplace`.
+        law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
         outputs: noisy vectors, shape (n, d).
-        clean: clean vectors, shape (m, d).
+        clean: vectors without noise, shape (m, d).
 
     Returns:
         Log densities, shape (n, m).
@@ -53,20 +53,26 @@ def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
 
 
 class Likelihood:
-    """Classifier by the likelihood of an output over the clean vectors of the training texts.
+    """Classifier by the likelihood of a noisy vector, given the clean vectors of training texts.
 
-    The score of a value is ``log (1/n sum_i p(output - v_i))``, where p is the density of the noise
-    and v_i are the clean vectors of its n training texts. For two values, the score is the score of
-    the second value minus the score of the first. For several attributes the score is the log of
-    the posterior odds, and for more than two values it is the log of the posterior probability, up
-    to a constant. These two also depend on the number of training texts of each value.
+    Let p be the density of the noise, and let v_1, ..., v_n be the clean vectors of the n training
+    texts with a value. The likelihood of this value is ``1/n sum_i p(output - v_i)``. The scores
+    are:
+
+    - for one attribute of two values: the log of the likelihood ratio, with the second value in the
+      numerator;
+    - for several attributes: the log of the posterior odds of each attribute;
+    - for more than two values: the log of the posterior probability of each value, up to a
+      constant.
+
+    Posterior probabilities use the shares of the values among the training texts as the prior.
 
     Args:
-        law: law of the noise, see `measure_density`.
+        law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
         clean: vectors of the training texts without noise, shape (n, d).
 
     Source:
-        Neyman and Pearson (1933); the mean over the texts of a value is its marginal density.
+        Neyman and Pearson (1933), for the likelihood ratio.
 
     Example:
         >>> known = Likelihood(Laplace(0.5), np.array([[0.0], [0.0], [2.0]]))
@@ -81,11 +87,11 @@ class Likelihood:
         self.law, self.clean = law, clean
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that shares the clean vectors, which do not change."""
+        """Return a copy that uses the same array of clean vectors."""
         return copy.copy(self)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
-        """Store the values of the training texts; the noisy rows are not used."""
+        """Store the attribute values of the training texts. The argument `rows` is ignored."""
         self.truth = truth
         self.classes_ = np.unique(truth)
         return self
@@ -96,7 +102,7 @@ class Likelihood:
             yield measure_density(self.law, rows[start : start + size], self.clean)
 
     def _score_groups(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
-        """Compute the log of the summed density of each group of texts, shape (n, groups)."""
+        """Return the log of the sum of densities over each group of training texts, (n, groups)."""
         return np.concatenate(
             [
                 np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
@@ -105,7 +111,11 @@ class Likelihood:
         )
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Score values, (n, values), two values, (n,), or attributes, (n, attributes)."""
+        """Return log likelihood ratios or log posterior probabilities of noisy vectors.
+
+        The shape is (n,) for one attribute of two values, (n, values) for more values, and
+        (n, attributes) for several attributes.
+        """
         columns = self.truth.T if self.truth.ndim == 2 else self.truth[np.newaxis]
         values = self.classes_.tolist() if len(columns) == 1 else [0, 1]
         groups = [np.flatnonzero(column == value) for column in columns for value in values]
@@ -118,17 +128,20 @@ class Likelihood:
         return np.asarray(scores[:, 0] - np.log(len(groups[1]) / len(groups[0])))
 
     def predict(self, rows: Vectors) -> npt.NDArray[Any]:
-        """Return the likeliest value of each output."""
+        """Return the value with the highest score for each noisy vector."""
         scores = self.decision_function(rows)
         places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
         return np.asarray(self.classes_[places])
 
 
 class LikelihoodMean:
-    """Regressor: the mean of a number over the training texts, weighted by their likelihood.
+    """Regressor that predicts a number by a weighted mean of the numbers of the training texts.
+
+    The weight of a training text is the likelihood of the noisy vector, given the clean vector of
+    this text.
 
     Args:
-        law: law of the noise, see `measure_density`.
+        law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
         clean: vectors of the training texts without noise, shape (n, d).
     """
 
@@ -136,16 +149,16 @@ class LikelihoodMean:
         self._inner = Likelihood(law, clean)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that shares the clean vectors."""
+        """Return a copy that uses the same array of clean vectors."""
         return type(self)(self._inner.law, self._inner.clean)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
-        """Store the numbers of the training texts."""
+        """Store the numbers of the training texts. The argument `rows` is ignored."""
         self._inner.fit(rows, truth)
         return self
 
     def predict(self, rows: Vectors) -> Vectors:
-        """Return the weighted mean for each output, shape (n,)."""
+        """Return the weighted mean for each noisy vector, shape (n,)."""
         means = list[Vectors]()
         for block in self._inner._blocks(rows):
             weights = np.exp(block - block.max(axis=1, keepdims=True))
@@ -154,7 +167,7 @@ class LikelihoodMean:
 
 
 def _add_logs(logs: Vectors) -> Vectors:
-    """Return the log of the row sums of exponentials; a very small number without columns."""
+    """Return the log of the sum of exponentials in each row; -1e300 for rows without entries."""
     if not logs.shape[1]:
         return np.full(len(logs), -1e300)
     largest = logs.max(axis=1)
@@ -162,15 +175,16 @@ def _add_logs(logs: Vectors) -> Vectors:
 
 
 class _EncoderAttributes:
-    """Attributes that an encoder with noise may have, with the default of each.
+    """Attributes that an encoder with noise may have, with their defaults.
 
     Attributes:
-        private: encoder with noise inside a model.
-        noise: noise that is added to clean vectors: a layer or a native noise.
-        description: native noise that a layer draws.
+        private: if the object is a model, the encoder with noise that the model contains.
+        noise: noise that is added to the clean vectors: a noise layer, or an object such as
+            `Laplace`.
+        description: for a noise layer, the distribution of its noise, such as `Laplace`.
         encoder: encoder of the clean vectors.
-        random: True if this encoder is random.
-        dropout: dropout of words, which makes the encoder random.
+        random: True if the encoder is random without the noise.
+        dropout: random removal of words, which makes the encoder random.
     """
 
     private = noise = description = encoder = dropout = None
@@ -178,12 +192,16 @@ class _EncoderAttributes:
 
 
 def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
-    """Return the declared noise and the clean vectors of an encoder, or None.
+    """Return the noise of an encoder and its function for vectors without noise, or None.
 
-    The encoder has one of three forms. It is an object with `clean(texts)` and `noise`, which is a
-    noise layer of `dpcore.torch` or a native noise. Or it is a model of `dpcore.text` that contains
-    such an encoder. Or it is a torch sequence of modules with a noise layer at the end. An encoder
-    with other randomness than its noise has no clean vectors.
+    The function supports three forms of encoders:
+
+    - an object with a method `clean(texts)` and an attribute `noise`. The noise is a noise layer of
+      `dpcore.torch`, or `Laplace`, `Gaussian` or `L2Laplace`;
+    - a model of `dpcore.text` that contains such an object;
+    - a torch `Sequential` whose last module is a noise layer.
+
+    For other encoders, and for encoders that are random without the noise, the result is None.
 
     Args:
         encode: the encoder, or its method.
@@ -209,15 +227,16 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
 
 
 def is_likelihood(attacker: Attacker) -> bool:
-    """Return True for an attacker from `make_likelihood`."""
+    """Return True if an attacker uses the likelihood of the noise."""
     return isinstance(attacker.estimator, (Likelihood, LikelihoodMean))
 
 
 def split_attackers(attackers: Any) -> tuple[Any, bool]:
-    """Separate "likelihood" from the other attackers in the argument of `infer`.
+    """Separate the string "likelihood" from the other attackers in the argument of `infer`.
 
     Returns:
-        The other attackers, and True if "likelihood" is requested. None means the usual attackers.
+        The other attackers, and True if the argument contains "likelihood". If the argument is
+        None, the first entry is None, too.
 
     Example:
         >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)
@@ -236,11 +255,11 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
 def make_likelihood(
     encode: Any, texts: Sequence[str], places: Sequence[int], width: int, target: Target
 ) -> tuple[Attacker, ...]:
-    """Return the likelihood attacker if the noise of an encoder is known, otherwise no attacker.
+    """Return a tuple with the likelihood attacker, or () if the noise is not known.
 
     Args:
         encode: the encoder, or its method.
-        texts: the training texts, to encode without noise.
+        texts: the training texts, which are encoded without noise.
         places: positions of the texts in the corpus, for error messages.
         width: number of columns of the noisy vectors.
         target: the inferred attributes.

@@ -1,4 +1,4 @@
-"""Figures of an inference with intervals: accuracy, F1, ranks, correlation; groups of texts."""
+"""Measures of an inference with confidence intervals, such as accuracy, F1 and AUC."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ FALSE_POSITIVES: Final = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Measured(Record, word="Measured"):
-    """A figure with its interval.
+    """A measured number with its confidence interval.
 
     Attributes:
-        value: the figure.
-        low: lower end of its interval.
-        high: upper end of its interval.
-        how: method that computed the interval.
+        value: the measured number, such as an accuracy.
+        low: lower end of the confidence interval.
+        high: upper end of the confidence interval.
+        how: name of the method that computed the interval, such as "Clopper-Pearson".
     """
 
     value: float
@@ -57,12 +57,14 @@ class Measured(Record, word="Measured"):
     how: str
 
     def __str__(self) -> str:
-        """Format the figure and its interval with four decimals."""
+        """Format the number and the interval with four decimals."""
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
 def answers_of(scores: Vectors, threshold: float | None) -> Ints:
-    """Convert scores to codes: 1 at or above the threshold; without a threshold, scores are codes.
+    """Convert scores to codes: 1 for scores at or above the threshold, 0 for scores below it.
+
+    If `threshold` is None, the scores are codes already.
 
     Example:
         >>> answers_of(np.array([[0.1], [0.7]]), 0.5).tolist()
@@ -72,16 +74,18 @@ def answers_of(scores: Vectors, threshold: float | None) -> Ints:
 
 
 def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
-    """Find the best threshold for a measure, one for all attributes; in a tie, the middle.
+    """Find the threshold of scores that has the best value of a measure.
 
-    The threshold lies between two scores. Minus infinity predicts 1 for every text, and infinity
-    predicts 0.
+    All attributes have the same threshold. It lies between two scores, or is minus infinity (1 is
+    predicted for every text) or infinity (0 is predicted for every text). If several thresholds are
+    equally good, the function returns the middle one.
 
     Args:
         scores: scores of the positive value, shape (n, attributes).
-        truth: true codes, 0 or 1, in the same shape.
-        measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" (the lowest threshold
-            with at most 1 % false positives), or "auc", which takes the threshold of the accuracy.
+        truth: true codes, 0 or 1, shape (n, attributes).
+        measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" or "auc".
+            "true-positive rate" gives the lowest threshold with at most 1 % false positives. "auc"
+            gives the threshold with the best accuracy.
 
     Example:
         >>> threshold_of(np.array([[0.125], [0.25], [0.75]]), np.array([[0], [0], [1]]), "accuracy")
@@ -114,22 +118,22 @@ def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
 
 
 def find_threshold_above(scores: Vectors) -> float:
-    """Return the smallest float above all scores."""
+    """Return the smallest float that is larger than all scores."""
     return float(np.nextafter(scores.max(), np.inf))
 
 
 def compare_shares(right: Any, other: Any, tail: float) -> Measured:
-    """Compute the difference of two shares of correct answers on the same texts.
+    """Compute the difference of two accuracies on the same texts, with its confidence interval.
 
-    Only the texts matter on which exactly one of the two answers is correct, m of n. Let s be the
-    share of these texts on which the first answer is correct. The difference is
-    ``m (2 s - 1) / n``. If the two answers are equally good, each of the m texts is a fair coin.
-    The limits are the exact limits of s, given m (McNemar, 1947).
+    Each of the n texts has two answers. Let m be the number of texts for which exactly one of the
+    two answers is correct. Let s be the share of these m texts for which the first answer is
+    correct. Then the difference is ``m (2 s - 1) / n``. The interval comes from the exact binomial
+    interval of s, given m (McNemar, 1947).
 
     Args:
-        right: True for texts on which the first answer is correct, shape (n,).
-        other: the same for the second answer.
-        tail: error probability of each limit.
+        right: True for texts whose first answer is correct, shape (n,).
+        other: True for texts whose second answer is correct, shape (n,).
+        tail: error probability of each end of the interval.
 
     Example:
         >>> compare_shares(np.ones(8, bool), np.zeros(8, bool), 0.025).value
@@ -142,7 +146,9 @@ def compare_shares(right: Any, other: Any, tail: float) -> Measured:
 
 
 def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors:
-    """Compute the ranks of numbers among others, or among themselves, in [0, 1]; ties count half.
+    """Compute the rank of each number, in [0, 1], among `others` or among `values`.
+
+    The rank of a number is the share of smaller numbers plus half the share of equal numbers.
 
     Example:
         >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
@@ -155,30 +161,32 @@ def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A measure of scores that is a sum over texts of a weight of the score times the truth.
+    """A measure of scores that is a sum over texts: a weight of the score times the true value.
 
     Args:
-        measure: one of `RANKINGS`, or `CORRELATION`.
-        threshold: scores at or above it count as positive; not used by "auc" and "correlation".
+        measure: "auc", "true-positive rate", "balanced accuracy" or "correlation".
+        threshold: scores at or above the threshold have weight 1, other scores have weight 0. The
+            measures "auc" and "correlation" ignore the threshold; the weight of a score is its
+            rank.
     """
 
     measure: str
     threshold: float
 
     def weigh(self, scores: Vectors) -> Vectors:
-        """Return a weight for each score: its rank (ties count half), or 1 from the threshold."""
+        """Return a weight for each score: its rank in [0, 1], or 1 if it reaches the threshold."""
         if self.measure in ("auc", CORRELATION):
             return compute_mid_ranks(scores)
         return (scores >= self.threshold).astype(np.float64)
 
     def standardise(self, scores: Vectors, truth: Any, cells: Any) -> float:
-        """Return the measure in standard deviations above its mean under permutations within cells.
+        """Return the measure minus its mean under permutations, in standard deviations.
 
         Args:
             scores: scores of the texts, shape (n,).
             truth: true values, 0 or 1, or numbers in [0, 1], shape (n,).
-            cells: cell number of each text, from 0. The truth is permuted among the texts of a
-                cell.
+            cells: cell number of each text, from 0. A cell is a set of texts, such as the texts
+                with the same main label. The permutations exchange true values only within a cell.
         """
         weights, sizes = self.weigh(scores), np.bincount(cells)
         first, second = (
@@ -192,17 +200,21 @@ class Ranking:
 
 
 def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
-    """Sum the weights in each group, so that permutations keep the texts of one author together.
+    """Sum the weights of the texts of each group, so that a permutation can move whole groups.
 
     Args:
         weights: weights of the scores, shape (n,).
-        truth: true values, shape (n,), equal within a group.
+        truth: true values, shape (n,). All texts of a group have the same true value.
         cells: cell number of each text, from 0.
-        groups: group number of each text, from 0 without gaps.
+        groups: group number of each text, such as the number of its author. All numbers from 0 to
+            the largest occur.
 
     Returns:
-        For each group, the sum of its weights minus the means of their cells; its true value; and
-        its most frequent cell.
+        Three arrays with one entry per group:
+
+        - the sum over its texts of the weight minus the mean weight in the cell of the text;
+        - the true value of the group;
+        - the most frequent cell number in the group.
 
     Example:
         >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
@@ -217,11 +229,13 @@ def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple
 
 
 def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
-    """Compute the permutation p-value of the sum of weight times truth.
+    """Compute the one-sided permutation p-value of the sum over texts of weight times true value.
 
-    The truth is permuted within cells. If the scores give no information on the truth beyond the
-    cell, all permutations are equally likely. Therefore the p-value is valid for any number of
-    texts. Sampling stops early if the p-value is certainly large (Besag and Clifford, 1991).
+    A cell is a set of texts, such as the texts with the same main label. The permutations exchange
+    true values only within a cell. Under the null hypothesis, the scores give no information on the
+    true value beyond the cell. Then all permutations are equally likely, so the p-value is valid
+    for any number of texts. The function draws fewer permutations if the p-value is large (Besag
+    and Clifford, 1991).
 
     Args:
         weights: weights of the scores, shape (n,).
@@ -230,7 +244,8 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
         seed: seed of the permutations.
 
     Returns:
-        A one-sided p-value, at least 1 / 2,000.
+        The p-value, at least 1 / 2,000. It is small if the sum is larger than under most
+        permutations.
 
     Example:
         >>> truth = np.repeat([0, 1], 20)
@@ -259,14 +274,14 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
 
 @dataclass(frozen=True)
 class Judge:
-    """Measures of answers against the truth, on texts that were not used for any choice.
+    """Measures of an attacker's answers and scores, compared with the true values of texts.
 
     Args:
-        truth: true codes, or numbers, shape (n, attributes).
+        truth: codes (0, 1, ...) of the true values, or true numbers, shape (n, attributes).
         target: the inferred attributes.
         measure: "accuracy" or "f1".
         confidence: confidence of each interval separately.
-        seed: seed of the bootstrap.
+        seed: seed of the bootstrap intervals.
     """
 
     truth: Any
@@ -276,21 +291,21 @@ class Judge:
     seed: int
 
     def value(self, answers: Ints) -> float:
-        """Compute the measure of some answers."""
+        """Compute the accuracy or F1 of answers, without an interval."""
         if self.measure == "accuracy":
             return float((answers == self.truth).mean())
         return float(self._f1_of(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
 
     @property
     def ranked_truth(self) -> Any:
-        """Truth for comparisons with scores: 0 or 1; for a number its rank."""
+        """True values to compare with scores: 0 or 1, or the rank in [0, 1] of a number."""
         truth = self.truth[:, 0]
         return compute_mid_ranks(truth) if self.target.is_number else truth
 
     def auc(self, scores: Vectors) -> Measured:
         """Compute the area under the ROC curve, with ties counted half.
 
-        The limits are from Newcombe (2006), part 2, method 5.
+        The interval is from Newcombe (2006), part 2, method 5.
 
         Args:
             scores: scores of the positive value, shape (n,).
@@ -308,7 +323,7 @@ class Judge:
         return Measured(area, low, high, "Newcombe")
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
-        """Compute the difference of two areas under the ROC curve (DeLong et al., 1988)."""
+        """Compute the AUC of `scores` minus the AUC of `floor` (DeLong et al., 1988)."""
         pairs = zip(self._placements(scores), self._placements(floor), strict=True)
         inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
@@ -317,18 +332,18 @@ class Judge:
         return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
 
     def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
-        """Compute, for each positive, the share of negatives below, and vice versa."""
+        """Return shares of negatives below each positive, and of positives above each negative."""
         none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
         return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
 
     def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
-        """Compute true- and false-positive rates at a threshold, with exact limits."""
+        """Compute the true- and false-positive rate at a threshold, with exact intervals."""
         is_above = scores >= threshold
         hits, wrong = (self._share(is_above[self.truth[:, 0] == code]) for code in (1, 0))
         return hits, wrong
 
     def balanced_accuracy(self, answers: Ints) -> Measured:
-        """Compute the mean of the accuracies on the two values (Newcombe, 1998)."""
+        """Compute the mean of the accuracies on texts with each of two values (Newcombe, 1998)."""
         right = answers[:, 0] == self.truth[:, 0]
         first, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
         value = (first.value + other.value) / 2.0
@@ -340,7 +355,7 @@ class Judge:
         return _measure_share(right, self.confidence)
 
     def accuracy(self, answers: Ints) -> Measured:
-        """Compute the share of correct answers, with exact limits, or the mean over attributes."""
+        """Compute the share of correct answers, as a mean over attributes if there are several."""
         right = (answers == self.truth).sum(axis=1)
         if self.target.several:
             width = len(self.target.names)
@@ -348,21 +363,25 @@ class Judge:
         return self._share(right)
 
     def f1(self, answers: Ints) -> Measured:
-        """Compute F1: for the positive value, micro over attributes, or macro over values."""
+        """Compute F1, with a bootstrap interval.
+
+        F1 is for the positive value of one attribute, micro F1 over several attributes, or macro F1
+        over more than two values.
+        """
         return self._resampled_f1([answers], self._f1_of)
 
     def top(self, ranks: Ints) -> Measured:
-        """Compute the top-5 share: texts with the true value among the first `TOP` values."""
+        """Compute the share of texts whose true value has a rank from 1 to 5."""
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
-        """Compute the mean of an array with one number per text, such as an error or a rank."""
+        """Compute the mean of one number per text, such as an error, with a bootstrap interval."""
         return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
     def correlation(self, scores: Vectors) -> Measured:
-        """Compute Spearman's correlation with the truth; it is 0 for constants.
+        """Compute Spearman's correlation of scores with the true numbers; 0 for constant scores.
 
-        The limits are from Bonett and Wright (2000).
+        The interval is from Bonett and Wright (2000).
 
         Args:
             scores: predicted numbers, shape (n,).
@@ -381,10 +400,10 @@ class Judge:
         )
 
     def gain(self, answers: Ints, floor: Ints) -> Measured:
-        """Compute the difference between the measure of answers and of a floor, on the same texts.
+        """Compute the measure of `answers` minus the measure of `floor`, on the same texts.
 
-        For accuracy, the interval is from a sign test (`compare_shares`). For F1, the two measures
-        use the same bootstrap samples.
+        `floor` has the answers of a baseline, which does not use the vectors. For accuracy, the
+        interval is from a sign test. For F1, both measures use the same bootstrap samples.
         """
         if self.measure == "f1":
             return self._resampled_f1(
@@ -401,8 +420,8 @@ class Judge:
     def _cells(self, truth: Ints, answers: Ints) -> Any:
         """Count true positives, false positives and false negatives, shape (n, 3 * groups).
 
-        For micro F1 there is one group, the sum over all attributes. For macro F1 there is a group
-        for each value, in a sparse matrix.
+        For micro F1, there is one group: the counts are sums over all attributes. For macro F1,
+        there is one group per value, and the counts are a sparse matrix.
         """
         if self.target.binary:
             actual, predicted = truth == 1, answers == 1
@@ -428,7 +447,7 @@ class Judge:
         return _mean_f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
     def _resampled_f1(self, answers: Sequence[Ints], statistic: Callable[[Any], Any]) -> Measured:
-        """Compute a bootstrap interval for a statistic of the cells of one or several answers."""
+        """Compute a bootstrap interval for a statistic of the counts from `_cells`."""
         if self.target.binary:
             rows = np.hstack([self._cells(self.truth, predicted) for predicted in answers])
             return self._resampled(rows, statistic)
@@ -445,11 +464,12 @@ class Judge:
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
         expand: Callable[[Any], Any] | None = None
     ) -> Measured:  # fmt: skip
-        """Compute a percentile bootstrap interval (Efron, 1979) from sums or means of rows.
+        """Compute a percentile bootstrap interval (Efron, 1979) of a statistic of summed rows.
 
-        If rows are expanded, the limits are shifted by the difference between the statistic and its
-        bootstrap mean. The reason is the macro F1: for values with few texts, it is lower in
-        samples that lack some of these texts.
+        `rows` has one row per text. If `mean` is True, the statistic is computed from means in
+        place of sums. If `expand` is given, the interval is shifted by the statistic minus the mean
+        of its bootstrap values. This corrects a bias of macro F1: bootstrap samples may lack texts
+        of a rare value, and then macro F1 is lower.
         """
         kinds, times = np.unique(rows, axis=0, return_counts=True)
         kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
@@ -471,7 +491,7 @@ class Judge:
 
 
 def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Find a limit of an interval by bisection between a value inside and a value outside."""
+    """Find the end of an interval by bisection between a value inside and a value outside."""
     if reaches(outside):
         return outside
     for _ in range(50):
@@ -481,7 +501,11 @@ def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: floa
 
 
 def _mean_f1(cells: Any) -> Any:
-    """Compute the mean F1 from shape (..., groups, 3); groups that do not occur are left out."""
+    """Compute the mean F1 over groups, from counts of shape (..., groups, 3).
+
+    The counts are true positives, false positives and false negatives. Groups whose counts are all
+    0 are left out.
+    """
     doubled_hits, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
     whole = doubled_hits + wrong
     each = np.divide(doubled_hits, whole, out=np.zeros_like(doubled_hits), where=whole > 0)
@@ -490,15 +514,17 @@ def _mean_f1(cells: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Group(Record, word="Group"):
-    """Figures of the test texts with one value of an attribute.
+    """Accuracy on the test texts with one value of an attribute.
 
     Attributes:
         attribute: name of the attribute.
-        value: its value.
+        value: the value of the attribute that these texts have.
         texts: number of test texts with this value.
-        attack: share of these texts with a correct inference.
-        main: share of these texts with a correct prediction of the main label, or None.
-        gap: `main` of these texts minus `main` of all other test texts, or None.
+        attack: share of these texts for which the attacker infers the value correctly.
+        main: share of these texts for which the main label is predicted correctly. None if the
+            corpus has no labels.
+        gap: `main` minus the same share on all other test texts. None if `main` is None, or if all
+            test texts have this value.
     """
 
     attribute: str
@@ -512,14 +538,15 @@ class Group(Record, word="Group"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MainTask(Record, word="MainTask"):
-    """Accuracy of a prediction of the main label from the vectors.
+    """Accuracy of predicting the main label (the labels of the corpus) from the vectors.
 
     Attributes:
-        attacker: the attacker that learned the label. It is the chosen attacker or the first of all
-            attackers, whichever is better on validation.
-        accuracy: share of test texts with a correct prediction.
-        majority: share of test texts that have the most frequent label of train.
-        gain: `accuracy` minus `majority`, on the same test texts.
+        attacker: name of the classifier and transform that predict the label. It is the attacker
+            that was chosen for the private attribute or the first attacker in the list, whichever
+            has the better accuracy on validation.
+        accuracy: share of test texts whose label is predicted correctly.
+        majority: share of test texts with the label that is most frequent in train.
+        gain: `accuracy` minus `majority`, with its interval.
     """
 
     attacker: str
@@ -529,7 +556,7 @@ class MainTask(Record, word="MainTask"):
 
     @property
     def at_floor(self) -> bool:
-        """True if the prediction is not shown to be better than the majority."""
+        """True if the lower end of the interval of `gain` is at most 0."""
         return self.gain.low <= 0.0
 
 
@@ -540,23 +567,23 @@ def main_task(
     confidence: float,
     seed: int,
 ) -> tuple[Flags | None, MainTask | None]:
-    """Predict the main labels of the test texts with the classifiers of attackers.
+    """Predict the main labels of the test texts, with the classifiers and transforms of attackers.
 
-    Each label is separated from all others, because every classifier supports two values. The
-    prediction is the label with the highest score.
+    One model per label separates this label from all others. The prediction is the label with the
+    highest score.
 
     Args:
-        attackers: estimators and transforms that learn the label. The first is the chosen attacker;
-            others follow, which may be better.
-        vectors: vectors of the texts of train, valid and test.
-        labels: main labels of train, valid and test, or None.
+        attackers: attackers whose estimators and transforms are used. The first is the attacker
+            that was chosen for the private attribute.
+        vectors: vectors of the texts, as three arrays for train, valid and test.
+        labels: main labels, as three arrays for train, valid and test; or None.
         confidence: confidence of each interval.
         seed: seed of the estimators.
 
     Returns:
-        A mask of the test texts with a correct prediction by the first attacker, and the record of
-        the best attacker on validation (the first in a tie). The two are None if train has fewer
-        than two labels.
+        A mask of the test texts that the first attacker predicts correctly, and the result of the
+        attacker that is best on validation. Both entries are None if `labels` is None, or if train
+        has fewer than two different labels.
     """
     if labels is None:
         return None, None
@@ -580,13 +607,15 @@ def main_task(
 def groups_of(
     target: Target, truth: Ints, answers: Ints, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
-    """Return a group for each value; for several attributes, only for the positive values.
+    """Return the accuracy on the test texts with each value of the attribute.
+
+    For several attributes, the result has only the positive values.
 
     Args:
         target: the inferred attributes.
-        truth: true codes of the test texts, shape (n, attributes).
-        answers: codes predicted by the attacker, in the same shape.
-        main: mask of the texts with a correct prediction of the main label, or None.
+        truth: codes of the true values of the test texts, shape (n, attributes).
+        answers: codes that the attacker predicts, shape (n, attributes).
+        main: mask of the test texts whose main label is predicted correctly, or None.
         confidence: confidence of each interval separately.
     """
     groups = []
@@ -614,7 +643,7 @@ def _measure_share(right: Flags, confidence: float) -> Measured:
 
 
 def _measure_gap(first: Flags, second: Flags, confidence: float) -> Measured:
-    """Compute the difference of two shares, with limits from Newcombe (1998), method 10."""
+    """Compute the difference of two shares, with an interval from Newcombe (1998), method 10."""
     first_share, other = _measure_share(first, confidence), _measure_share(second, confidence)
     gap = first_share.value - other.value
     low = gap - math.hypot(first_share.value - first_share.low, other.high - other.value)

@@ -1,4 +1,4 @@
-"""Outcomes of an inference: a class of figures and report texts for each kind of attribute."""
+"""Results of an inference: one class for each kind of attribute, with measures and report rows."""
 
 from __future__ import annotations
 
@@ -20,24 +20,31 @@ Bar = tuple[str, Measured, list[float]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Floor(Record, word="Floor"):
-    """Best inference that does not use the vectors; learned on train, evaluated on test.
+    """Baseline: the best inference that does not use the vectors.
+
+    A baseline learns from the attribute values of train, and is evaluated on test.
 
     Attributes:
-        name: "majority", or "majority given the main label". If the attribute is a number:
-            "median", or "median given the main label".
-        accuracy: accuracy of the most frequent values; NaN for a number.
-        f1: F1 of the answers with the best F1 on train; NaN for a number.
-        gain: measure of the attacker minus the measure of the floor, on the same texts. For
-            measures of scores, it is the gain in area under the ROC curve. For a number, it is the
-            decrease of the mean absolute error.
-        p_value: probability that a permutation of the truth gives a measure at least as large. The
-            truth is permuted among texts that the floor does not distinguish (or among authors, see
-            `Inference.authors`). None if the measure is accuracy or F1.
-        level: largest p-value at which the floor counts as beaten.
-        top: share of texts with their value among the five most frequent values, for more than two
-            values; otherwise None.
-        mean_rank: mean rank of the true value by frequency, or None.
-        error: mean absolute error of the median, for a number; otherwise None.
+        name: "majority" (the most frequent value) or "majority given the main label" (the most
+            frequent value among texts with the same main label). If the attribute is a number:
+            "median" or "median given the main label".
+        accuracy: accuracy of the baseline on test; NaN if the attribute is a number.
+        f1: F1 on test of the answers that have the best F1 on train; NaN if the attribute is a
+            number.
+        gain: advantage of the attacker over the baseline on the same test texts, with its interval.
+            If the measure is "accuracy" or "f1", `gain` is the difference of this measure. If the
+            measure is "auc", "true-positive rate" or "balanced accuracy", `gain` is the difference
+            of the areas under the ROC curve. If the attribute is a number, `gain` is the mean
+            absolute error of the baseline minus the mean absolute error of the attacker.
+        p_value: p-value of the attacker's measure by permutations of the true values. The
+            permutations exchange true values between texts (or authors) to which the baseline gives
+            the same answer. None if the measure is "accuracy" or "f1".
+        level: largest p-value at which the attacker counts as better than the baseline.
+        top: share of test texts whose true value is among the five most frequent values of train.
+            None if the attribute does not have more than two values.
+        mean_rank: mean rank of the true value, if values are ranked by their frequency in train.
+            None if the attribute does not have more than two values.
+        error: mean absolute error of the median. None if the attribute is not a number.
     """
 
     name: str
@@ -52,23 +59,27 @@ class Floor(Record, word="Floor"):
 
     @property
     def beaten(self) -> bool:
-        """True if the p-value is at most `level`, or if the interval of `gain` lies above 0."""
+        """True if the attacker is better than this baseline, with significance.
+
+        The p-value must be at most `level`. If `p_value` is None, the interval of `gain` must be
+        above 0.
+        """
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfMeasure(Record, word="OfMeasure"):
-    """One of three measures: its choice on validation, and its single test.
+    """Result for one of three measures: an attacker is chosen on validation and tested once.
 
     Attributes:
         measure: "auc", "true-positive rate" or "balanced accuracy".
-        attacker: name of the best classifier by this measure on validation.
-        transform: transform that is applied to the rows before the classifier.
-        threshold: threshold of the score, from validation; not used by "auc".
-        figure: the measure on test. For the true-positive rate, it is the share of positive texts
-            found.
-        floors: the floors, with p-values of this measure.
+        attacker: name of the classifier that is best by this measure on validation.
+        transform: name of the transform of the vectors that this classifier reads.
+        threshold: threshold of the score, chosen on validation. The measure "auc" does not use the
+            threshold.
+        figure: the measure on the test texts, with its interval.
+        floors: the baselines, which do not use the vectors, with p-values of this measure.
     """
 
     measure: str
@@ -82,15 +93,18 @@ class OfMeasure(Record, word="OfMeasure"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Record, word="Scores"):
-    """Measures of the separation by scores, for an attribute of two values.
+    """Measures of how well the attacker's scores separate the two values of an attribute.
 
     Attributes:
         auc: area under the ROC curve.
         balanced_accuracy: mean of the accuracies on the texts with each value.
-        found: true-positive rate at the threshold with 1 % false positives on validation.
-        wrong: false-positive rate at that threshold.
-        found_alone: share of the positive texts with scores above all negative texts of validation.
-        wrong_alone: share of the negative texts with scores above all negative texts of validation.
+        found: true-positive rate at the threshold that has at most 1 % false positives on
+            validation.
+        wrong: false-positive rate on test at the threshold of `found`.
+        found_alone: share of the positive texts whose scores are above the scores of all negative
+            validation texts.
+        wrong_alone: share of the negative texts whose scores are above the scores of all negative
+            validation texts.
     """
 
     auc: Measured
@@ -104,16 +118,16 @@ class Scores(Record, word="Scores"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RankFigures(Record, word="RankFigures"):
-    """Ranks of the true value among all values, in the order of the attacker's scores.
+    """Ranks of the true value among all values of an attribute, by the attacker's scores.
 
-    If scores are equal, the value that is more frequent in train comes first. A value that does not
-    occur in train can never be predicted. Its texts count as wrong, and their rank is one after all
-    known values. The top-1 share is the accuracy.
+    Rank 1 has the highest score. If scores are equal, the value that is more frequent in train
+    comes first. The attacker cannot predict a value that does not occur in train. A text with such
+    a value counts as wrong, and its rank is 1 + `known`.
 
     Attributes:
-        top: share of texts with their true value among the first five values.
-        mean_rank: mean rank of the true value, from 1.
-        known: number of values in train.
+        top: share of test texts whose true value has a rank from 1 to 5.
+        mean_rank: mean rank of the true value over the test texts.
+        known: number of different values in train.
         unknown_texts: number of test texts with a value that does not occur in train.
     """
 
@@ -125,14 +139,14 @@ class RankFigures(Record, word="RankFigures"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfAttribute(Record, word="OfAttribute"):
-    """Figures of one of several attributes.
+    """Measures for one attribute, if several attributes are inferred together.
 
     Attributes:
         name: name of the attribute.
         positive: the value for which F1 is computed.
-        accuracy: accuracy of the attacker, with exact limits.
+        accuracy: accuracy of the attacker, with an exact interval.
         f1: F1 of the attacker.
-        majority: accuracy of the majority.
+        majority: accuracy on test if the answer is always the most frequent value of train.
     """
 
     name: str
@@ -144,12 +158,12 @@ class OfAttribute(Record, word="OfAttribute"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ValueFigures(Record):
-    """Base class of outcomes for attributes with values.
+    """Base class of results for attributes that are not numbers.
 
     Attributes:
-        accuracy: share of correct answers; the mean over several attributes.
-        f1: F1 of the positive value; micro over several attributes, macro over more than two
-            values.
+        accuracy: share of correct answers. For several attributes, it is the mean of their shares.
+        f1: F1 of the positive value. For several attributes, it is micro F1. For more than two
+            values, it is macro F1.
     """
 
     accuracy: Measured
@@ -162,23 +176,23 @@ class ValueFigures(Record):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Name and value of the figure for tables."""
+        """Name and value of the measure that tables show."""
         return "accuracy", self.accuracy
 
     def list_shares(self, f1_kind: str) -> list[Row]:
-        """List accuracy and F1 as rows of a report; `f1_kind` describes the F1."""
+        """Return accuracy and F1 as rows of a report; `f1_kind` describes F1, such as "micro"."""
         return [
             ("accuracy", f"{self.accuracy} ({self.accuracy.how})"),
             ("F1", f"{self.f1} ({self.f1.how}; {f1_kind})"),
         ]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Describe a floor in words, and name the figure of its gain."""
+        """Return the measures of a baseline as text, and the name of the measure in its gain."""
         by = "F1" if measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
         return f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the bars of a chart."""
+        """Return the bars of a chart, one for each measure."""
         return [
             ("accuracy", self.accuracy, [floor.accuracy for floor in floors]),
             ("F1", self.f1, [floor.f1 for floor in floors]),
@@ -187,13 +201,14 @@ class ValueFigures(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TwoValues(ValueFigures, word="TwoValues"):
-    """Outcome for one attribute of two values.
+    """Result for one attribute of two values.
 
     Attributes:
-        threshold: threshold of the score, from validation.
-        figures: measures of the scores.
-        measures: the three measures, each with its own attacker and tested at a third of the level;
-            () if a single measure is tested at the whole level.
+        threshold: threshold of the score, chosen on validation.
+        figures: measures of how well the scores separate the two values.
+        measures: results for three measures: the area under the ROC curve, the true-positive rate
+            and the balanced accuracy. Each measure has its own attacker and is tested at a third of
+            the significance level. The tuple is empty if the user chose one measure.
     """
 
     threshold: float
@@ -202,11 +217,11 @@ class TwoValues(ValueFigures, word="TwoValues"):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Area under the ROC curve, with its name."""
+        """Name and value of the measure that tables show: the area under the ROC curve."""
         return "AUC", self.figures.auc
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """List the figures of an attribute as rows of a report."""
+        """Return the measures as rows of a report."""
         figures = self.figures
         lines = [
             f"AUC {figures.auc} ({figures.auc.how}), balanced accuracy {figures.balanced_accuracy}",
@@ -219,22 +234,22 @@ class TwoValues(ValueFigures, word="TwoValues"):
         return [*rows, *self.list_shares(f"of {names[0]} = {values[0][1]}")]
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the bars of a chart."""
+        """Return the bars of a chart, one for each measure."""
         return [*ValueFigures.list_bars(self, floors), ("AUC", self.figures.auc, [0.5])]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ManyValues(ValueFigures, word="ManyValues"):
-    """Outcome for one attribute of more than two values.
+    """Result for one attribute of more than two values.
 
     Attributes:
-        ranking: ranks of the true value.
+        ranking: ranks of the true value, if values are ordered by the attacker's scores.
     """
 
     ranking: RankFigures
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """List the figures of an attribute as rows of a report."""
+        """Return the measures as rows of a report."""
         ranking = self.ranking
         top = f"top-1 is the accuracy, top-{TOP} {ranking.top} ({ranking.top.how})"
         rank = f"mean rank {ranking.mean_rank} of {ranking.known:,} ({ranking.mean_rank.how})"
@@ -242,34 +257,34 @@ class ManyValues(ValueFigures, word="ManyValues"):
         return [*shares, ("ranks", f"of the true value: {top}, {rank}")]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Describe a floor in words, and name the figure of its gain."""
+        """Return the measures of a baseline as text, and the name of the measure in its gain."""
         figures, by = ValueFigures.describe_floor(self, floor, measure)
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the bars of a chart."""
+        """Return the bars of a chart, one for each measure."""
         top = [floor.top or 0.0 for floor in floors]
         return [*ValueFigures.list_bars(self, floors), (f"top-{TOP}", self.ranking.top, top)]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
-    """Outcome for several attributes of two values each.
+    """Result for several attributes of two values each.
 
     Attributes:
-        threshold: threshold of the scores, from validation.
-        each: figures of each attribute.
+        threshold: threshold of the scores, chosen on validation.
+        each: measures for each attribute separately.
     """
 
     threshold: float
     each: tuple[OfAttribute, ...]
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """List the figures of all attributes together as rows of a report."""
+        """Return accuracy and F1 over all attributes as rows of a report."""
         return self.list_shares("micro over all attributes")
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the bars of a chart."""
+        """Return the bars of a chart, one for each measure."""
         each = [
             (f"accuracy, {figures.name}", figures.accuracy, [figures.majority])
             for figures in self.each
@@ -280,13 +295,13 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberFigures(Record, word="NumberFigures"):
-    """Correlation and error of an inferred number, such as an age.
+    """Result for an attribute that is a number, such as an age.
 
-    Accuracy and F1 are NaN.
+    The attributes `accuracy` and `f1` are NaN.
 
     Attributes:
-        correlation: Spearman's rank correlation of the answers with the truth.
-        error: mean absolute error.
+        correlation: Spearman's rank correlation of the predicted and the true numbers.
+        error: mean absolute error of the predicted numbers.
     """
 
     correlation: Measured
@@ -301,21 +316,21 @@ class NumberFigures(Record, word="NumberFigures"):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Correlation, with its name."""
+        """Name and value of the measure that tables show: Spearman's correlation."""
         return "correlation", self.correlation
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """List the figures of a number as rows of a report."""
+        """Return correlation and error as rows of a report."""
         correlation = f"Spearman's {self.correlation} ({self.correlation.how})"
         error = f"mean absolute {self.error} ({self.error.how})"
         return [("correlation", correlation), ("error", error)]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Describe a floor in words, and name the figure of its gain."""
+        """Return the measures of a baseline as text, and the name of the measure in its gain."""
         return f"mean absolute error {floor.error:.4f}", "error"
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the bars of a chart."""
+        """Return the bars of a chart, one for each measure."""
         return [("Spearman's correlation", self.correlation, [0.0])]
 
 

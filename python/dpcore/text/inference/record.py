@@ -1,4 +1,4 @@
-"""The record of an inference, and its reports: text, HTML, a figure and plain data."""
+"""Result of an inference (class `Inference`), and its report and chart."""
 
 from __future__ import annotations
 
@@ -42,16 +42,19 @@ ASSUMING: Final = (
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoredTexts(Record, word="ScoredTexts"):
-    """Test texts with their scores from the chosen attacker.
+    """Positions, true values and scores of the test texts, from the chosen attacker.
 
-    For a number, `truth` holds the true numbers and `scores` holds the predicted numbers.
+    If the attribute is a number, `truth` has the true numbers and `scores` has the predicted
+    numbers.
 
     Attributes:
         rows: positions of the texts in the corpus, shape (n,).
-        truth: positions of the true values in `Inference.values`, shape (n, attributes).
+        truth: codes of the true values, shape (n, attributes). A code is the position of a value in
+            `Inference.values`.
         scores: scores of the positive value, shape (n, attributes). For an attribute of more than
-            two values, these are the positions of the predicted values.
-        ranks: ranks of the true value for more than two values, shape (n,); otherwise None.
+            two values, `scores` has the codes of the predicted values.
+        ranks: ranks of the true value by the attacker's scores (1 for the highest), shape (n,).
+            None if the attribute does not have more than two values.
     """
 
     rows: npt.NDArray[np.int64]
@@ -66,10 +69,10 @@ class ScoredTexts(Record, word="ScoredTexts"):
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
     def split_by_truth(self) -> tuple[Any, Any]:
-        """Return the sorted scores of the negative texts and of the positive texts.
+        """Return two sorted arrays: the scores of the negative and of the positive test texts.
 
         Raises:
-            ValueError: if the inference is not of exactly one attribute with two values.
+            ValueError: if there is not exactly one attribute, with two values.
         """
         if self.scores.shape[1] != 1 or not set(np.unique(self.truth)) <= {0, 1}:
             need = "one attribute of two values for figures of its scores"
@@ -79,41 +82,47 @@ class ScoredTexts(Record, word="ScoredTexts"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inference(Result, word="dpcore.text.inference/4"):
-    """Inference of a private attribute from encoded test texts, by one chosen attacker.
+    """Result of inferring a private attribute from the vectors of texts, from `infer`.
 
-    Each interval separately holds at `confidence`, for this attacker and texts like these. The
-    figures do not bound the inference of another attacker.
+    Each interval has the coverage `confidence` separately, for this attacker and for texts from the
+    same distribution. Another attacker may infer more.
 
     Attributes:
         attributes: names of the inferred attributes.
-        values: values of each attribute. If there are two, the second is the positive value. A
-            number has no list of values.
-        attacker: name of the classifier.
-        transform: transform that is applied to the rows before the classifier.
-        measure: measure that chose the attacker: "auc", "true-positive rate", "balanced accuracy",
-            "accuracy", "f1" or "correlation". If several measures were used, it is the measure
-            farthest above the floors on validation.
-        outcome: figures, in a class of `outcomes` for each kind of attribute. Properties of the
-            inference read these figures.
-        floors: the best inferences that do not use the vectors, with p-values of `measure`.
-        groups: figures of the test texts with each value of the attribute.
-        main: prediction of the main label from the vectors, or None without main labels.
-        certified: audit with a certified `epsilon_lower`, or the reason why no bound is certified.
+        values: values of each attribute. If an attribute has two values, the second is the positive
+            value. If the attribute is a number, its tuple of values is empty.
+        attacker: name of the chosen classifier.
+        transform: name of the transform of the vectors that the classifier reads.
+        measure: measure by which the attacker was chosen: "auc", "true-positive rate", "balanced
+            accuracy", "accuracy", "f1" or "correlation". If three measures were used, `measure` is
+            the one with the largest advantage on validation over an attacker without the vectors.
+        outcome: the measures on the test texts, in a class that depends on the kind of attribute.
+            The properties of this class read these measures.
+        floors: baselines: the best inferences that do not use the vectors, with p-values of
+            `measure`.
+        groups: accuracies on the test texts with each value of the attribute.
+        main: accuracy of predicting the main label from the vectors, or None if the corpus has no
+            labels.
+        certified: audit whose `epsilon_lower` is a certified lower bound on epsilon, or a text with
+            the reason why no bound is certified.
         sizes: numbers of texts of train, valid and test that were used.
-        left_out: number of unused texts for each reason.
-        authors: number of groups (`Corpus.groups`), such as authors, among the test texts.
-            Permutations keep the texts of a group together. None if there are no groups, or if the
-            attribute differs within a group.
-        encodings: number of encodings of the training texts, or None if vectors were passed.
-        batches: result of the comparison of batches of texts, or None if vectors were passed.
-        tried: all attackers with their measure on validation. These values are not estimates for
-            the test texts.
-        scored: test texts with their scores.
+        left_out: dictionary from a reason to the number of texts that were not used for this
+            reason.
+        authors: number of groups (`Corpus.groups`), such as authors, among the test texts. The
+            permutations for p-values then exchange the values of whole groups. None if the corpus
+            has no groups, or if texts of one group have different values.
+        encodings: number of times that each training text was encoded, or None if vectors were
+            passed.
+        batches: result of the check that the vector of a text does not depend on the other texts of
+            a call; or None if vectors were passed.
+        tried: pairs of the name of an attacker and its value of `measure` on validation, for all
+            attackers. The largest of these values is too optimistic for test texts.
+        scored: positions, true values and scores of the test texts.
         confidence: confidence of each interval separately.
-        seed: seed that repeats the training, the bootstrap and, if `seeded`, the noise of the
-            encoder.
-        seeded: True if the encoder takes `rng` and got generators from this seed.
-        seconds: run time; ignored in comparisons.
+        seed: seed of the training and of the bootstrap. If `seeded` is True, the seed also
+            determines the noise of the encoder.
+        seeded: True if the encoder has an argument `rng`, so that it got generators from `seed`.
+        seconds: run time in seconds. The comparison of two results with == ignores it.
     """
 
     _INSTEAD: ClassVar[str] = "above_floor (True or False)"
@@ -142,51 +151,56 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def accuracy(self) -> Measured:
-        """Share of correct answers; the mean over several attributes; NaN for a number."""
+        """Share of correct answers on test; NaN if the attribute is a number."""
         return self.outcome.accuracy
 
     @property
     def f1(self) -> Measured:
-        """F1: micro over several attributes, macro over more than two values; NaN for a number."""
+        """F1 of the positive value on test.
+
+        The value is micro F1 for several attributes, macro F1 for more than two values, and NaN for
+        a number.
+        """
         return self.outcome.f1
 
     @property
     def threshold(self) -> float | None:
-        """Threshold of the score, from validation. None without attributes of two values."""
+        """Threshold of the score, chosen on validation, or None if no attribute has two values."""
         has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
         return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
 
     @property
     def figures(self) -> outcomes.Scores | None:
-        """Measures of the scores of one attribute with two values, or None."""
+        """Measures of the scores, if there is one attribute of two values; otherwise None."""
         return self.outcome.figures if isinstance(self.outcome, outcomes.TwoValues) else None
 
     @property
     def measures(self) -> tuple[OfMeasure, ...]:
-        """The three measures, if each is tested at a third of the level; otherwise ()."""
+        """Results for the three measures (AUC and two rates), or () if one measure was used."""
         return self.outcome.measures if isinstance(self.outcome, outcomes.TwoValues) else ()
 
     @property
     def ranking(self) -> outcomes.RankFigures | None:
-        """Ranks of the true value of one attribute with more than two values, or None."""
+        """Ranks of the true value, if the attribute has more than two values; otherwise None."""
         return self.outcome.ranking if isinstance(self.outcome, outcomes.ManyValues) else None
 
     @property
     def each(self) -> tuple[outcomes.OfAttribute, ...]:
-        """Figures of each attribute if there are several; otherwise ()."""
+        """Measures for each attribute, if there are several; otherwise ()."""
         return self.outcome.each if isinstance(self.outcome, outcomes.SeveralAttributes) else ()
 
     @property
     def number(self) -> outcomes.NumberFigures | None:
-        """Measures of an inferred number, or None."""
+        """Correlation and error, if the attribute is a number; otherwise None."""
         return self.outcome if isinstance(self.outcome, outcomes.NumberFigures) else None
 
     @property
     def certified_leak(self) -> bool:
-        """True if the counts of the certified audit show a leak at half of the allowed error rate.
+        """True if the certified audit shows a leak, at half of the allowed error probability.
 
-        The test of the floors uses the other half. Together, the two tests are wrong with
-        probability at most 1 - `confidence`.
+        A leak means that the lower bound on epsilon is above 0. The comparison of the attacker with
+        the baselines uses the other half of this probability. Therefore the probability that one of
+        the two tests is wrong is at most 1 - `confidence`.
         """
         audit = self.certified
         if isinstance(audit, str) or audit.doubts or audit.counts is None:
@@ -196,27 +210,28 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True if it is not shown that the vectors carry information on the main label.
+        """True if the main label is not predicted significantly better than by the majority.
 
-        If an attack fails on such vectors, this is not evidence of privacy.
+        Then the vectors may be useless, and an attack that fails is not evidence of privacy.
         """
         return self.main is not None and self.main.at_floor
 
     @property
     def above_floor(self) -> bool:
-        """True if at least one of the measures beats every floor.
+        """True if the attacker is significantly better than every baseline, by one measure or more.
 
-        The majority also counts as beaten if the certified audit shows a leak. The floor that knows
-        the main label can only be beaten by the attacker.
+        A baseline is the best inference that does not use the vectors. If the certified audit shows
+        a leak, the attacker also counts as better than the baseline "majority". For the baseline
+        that knows the main label, only the attacker's own result counts.
         """
         return not self.floors_left
 
     @property
     def floors_left(self) -> tuple[str, ...]:
-        """Names of the floors that are not beaten with significance, for the best measure.
+        """Names of the baselines that the attacker does not beat significantly.
 
-        The best measure leaves the fewest floors. If several measures tie, it is `measure`, or else
-        the first of them.
+        A baseline is the best inference that does not use the vectors. If there are three measures,
+        the result is for the measure with the fewest such baselines.
         """
         left = [self._list_left(self.floors)]
         left += [self._list_left(measure.floors) for measure in self.measures]
@@ -224,7 +239,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def measures_above(self) -> tuple[str, ...]:
-        """Names of the measures that each beat every floor."""
+        """Names of the measures by which the attacker beats every baseline significantly."""
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
         return tuple(name for name, floors in tests if not self._list_left(floors))
@@ -239,12 +254,12 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def empirical_privacy(self) -> float:
-        """1 - accuracy, as reported in the literature; it is not a guarantee."""
+        """1 - accuracy of the attacker, as in the literature. This number is not a guarantee."""
         return 1.0 - self.accuracy.value
 
     @property
     def empirical_privacy_f1(self) -> float:
-        """1 - F1; it is not a guarantee."""
+        """1 - F1 of the attacker. This number is not a guarantee."""
         return 1.0 - self.f1.value
 
     @property
@@ -252,7 +267,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """Area under the ROC curve of the test scores, with ties counted half.
 
         Raises:
-            ValueError: if the inference is not of exactly one attribute with two values.
+            ValueError: if there is not exactly one attribute, with two values.
         """
         negative, positive = self.scored.split_by_truth()
         below = np.searchsorted(negative, positive, side="left")
@@ -260,18 +275,19 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return float((below + 0.5 * ties).sum() / (len(negative) * len(positive)))
 
     def true_positive_rate(self, false_positive_rate: float = 0.05) -> float:
-        """Return the true-positive rate at a given false-positive rate, on the test texts.
+        """Return the true-positive rate on the test texts, at a given false-positive rate.
 
-        The threshold is the lowest score above which at most the given share of the negative texts
-        lies. It is chosen on the test texts, so the figure is slightly optimistic.
+        At most the given share of the negative test texts has a score above the threshold. The
+        threshold is the lowest score with this property. It is chosen on the test texts, so the
+        result is slightly too large.
 
         Args:
             false_positive_rate: largest share of the negative texts above the threshold, in [0, 1].
 
         Raises:
             TypeError: if the rate is not a number.
-            ValueError: if the rate is out of range, or the inference is not of exactly one
-                attribute with two values.
+            ValueError: if the rate is out of range, or there is not exactly one attribute, with two
+                values.
         """
         rate = real("false_positive_rate", false_positive_rate, low=0.0, high=1.0)
         negative, positive = self.scored.split_by_truth()
@@ -281,7 +297,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return float((positive > negative[len(negative) - 1 - allowed]).mean())
 
     def __repr__(self) -> str:
-        """Return one line with the attributes, the main figures and the seed."""
+        """Return one line with the attributes, the main measures and the seed."""
         names = ", ".join(self.attributes)
         return f"<Inference of {names}: {self.outcome.summary}, seed={self.seed}>"
 
@@ -300,7 +316,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
 
 def list_rows(inference: Inference) -> list[tuple[str, str]]:
-    """Return the report as (label, text) rows, without the run time."""
+    """Return the rows of the report, as pairs (label, text), without the run time."""
     each = [
         f"{figures.name}: accuracy {figures.accuracy}, majority {figures.majority:.4f}, "
         f"F1 of {figures.name} = {figures.positive} {figures.f1}"
@@ -475,7 +491,7 @@ def _list_notes(inference: Inference) -> list[str]:
 
 
 def draw_figure(inference: Inference, ax: Any = None) -> Figure:
-    """Plot accuracy and F1, or the correlation, with intervals and floors, on one axis."""
+    """Plot the measures of the attacker with their intervals, and the values of the baselines."""
     lines = inference.outcome.list_bars(inference.floors)
     axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))

@@ -1,6 +1,6 @@
-"""`infer`: choose an attacker on validation texts, evaluate it once on test texts, certify a bound.
+"""`infer`: choose an attacker on validation texts, and evaluate the attacker once on test texts.
 
-Bounds on epsilon are certified only if any two texts are neighbours.
+`infer` also certifies a lower bound on epsilon if any two texts are neighbours.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ Cells = dict[str, Any]
 
 @dataclass(frozen=True)
 class Beyond:
-    """Event that a score is at or above a threshold, or below it.
+    """Set of scores at or above a threshold, or of scores below the threshold.
 
     Args:
-        threshold: the threshold, fixed on validation.
+        threshold: the threshold, chosen on validation.
         above: True for scores at or above the threshold, False for scores below it.
     """
 
@@ -86,11 +86,11 @@ class Beyond:
     above: bool
 
     def __call__(self, outputs: Any) -> npt.NDArray[np.bool_]:
-        """Return True for each output in the event, shape (size,)."""
+        """Return, for each score, True if the score is in the set, shape (size,)."""
         return np.asarray((np.asarray(outputs) >= self.threshold) == self.above)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return the condition on the score as text, for a report."""
         return f"the attacker's score {'>=' if self.above else '<'} {self.threshold:.6g}"
 
 
@@ -98,7 +98,7 @@ declare("Beyond", Beyond)
 
 
 def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None:
-    """Return the reason why no bound can be certified, or None if a bound can be certified."""
+    """Return the reason why no bound on epsilon can be certified, or None if one can."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
@@ -122,26 +122,28 @@ def certify(
     confidence: float,
     seed: int,
 ) -> OutputsAudit:
-    """Certify a lower bound on epsilon from the scores of test texts with the two values.
+    """Certify a lower bound on epsilon from the attacker's scores of the test texts.
 
-    If any two texts are neighbours, ``P(E | text) <= e^epsilon P(E | text') + delta`` holds for all
-    pairs of texts. Therefore it also holds for the mean probabilities over the texts with each
-    value. The count on each side is a sum of independent bits with different probabilities. It is
-    closer to its mean than a binomial variable with the same mean (Hoeffding, 1956). Therefore the
-    exact limits hold for fixed texts. The event and the order of the sides are fixed on validation
-    texts.
+    Let E be an event, that is, a set of scores. If any two texts are neighbours,
+    ``P(E | text) <= e^epsilon P(E | text') + delta`` holds for every ordered pair of texts.
+    Therefore the inequality also holds for the mean probabilities over the texts with each of the
+    two values. For each value, the number of texts with a score in E is a sum of independent bits
+    with different probabilities. This sum is closer to its mean than a binomial variable with the
+    same mean (Hoeffding, 1956). Therefore exact binomial limits hold for fixed texts. E and the
+    value in the numerator are chosen on validation texts.
 
     Args:
-        valid: scores, shape (n, 1), and codes of the validation texts.
-        test: scores and codes of the test texts, in the same form.
-        target: the attribute.
-        claim: epsilon of the claim, or None.
+        valid: scores of the validation texts, shape (n, 1), and codes of their true values (0 or
+            1).
+        test: scores of the test texts, shape (n, 1), and codes of their true values.
+        target: the inferred attribute, with two values.
+        claim: claimed epsilon, or None.
         delta: delta of the claim.
-        confidence: probability that the bound holds.
-        seed: seed of the shuffle.
+        confidence: probability with which the bound holds.
+        seed: seed of the random choice of the test texts that are counted.
 
     Returns:
-        The audit. Its x' is the side that was expected in the numerator.
+        The audit. Its input x' stands for the texts with the value in the numerator.
     """
     sides, values = _split_by_truth(*test), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
@@ -176,7 +178,7 @@ def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
 def _choose_threshold_event(
     none: Any, some: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
-    """Choose the side of the numerator and the event with the largest predicted bound."""
+    """Return the value for the numerator and the event that have the largest predicted bound."""
     every = np.concatenate([none, some])
     cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _THRESHOLD_QUANTILES)))
     ways = [(above, side) for above in (True, False) for side in (1, 0)]
@@ -214,90 +216,97 @@ def infer(
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Inference:
-    """Infer a private attribute from encoded texts, as an attacker would.
+    """Infer a private attribute from the vectors of texts, as an attacker would.
 
-    Attackers are fitted on the training texts. The best attacker by a measure, and its threshold,
-    are chosen on the validation texts. They are evaluated once on test texts, which do not occur in
-    the other parts. If the best of many attackers were chosen on the test texts, the result would
-    be above chance far more often than the interval states.
+    An encoder turns texts into vectors. An attacker is a transform of the vectors and a classifier.
+    `infer` fits all attackers on the training texts. It chooses the best attacker, and the
+    threshold of its score, on the validation texts. It evaluates this attacker once on the test
+    texts. A validation or test text that also occurs in an earlier part is left out. A choice of
+    the best attacker on the test texts would give results that are too good.
 
-    The attacker can call the encoder. If the encoder takes `rng`, each training text is encoded
-    several times: regressions and trees learn from all encodings, and networks from a fresh
-    encoding in each epoch. If the noise and the clean vectors of the encoder are known, the usual
-    attackers include the likelihood of an output over the clean vectors of the training texts
-    ("likelihood"). This attacker is chosen unless another attacker is better on validation by more
-    than a standard error.
+    The attacker can call the encoder. If the encoder has an argument `rng`, each training text is
+    encoded several times. Regressions and trees learn from all encodings, and networks use another
+    encoding in each epoch. If the distribution of the noise and the vectors without noise are
+    known, the default attackers include "likelihood". This attacker computes the likelihood of a
+    noisy vector, given the vectors of the training texts without noise. It is chosen unless another
+    attacker is better on validation by more than one standard error.
 
     By default, three measures are used for an attribute of two values: the area under the ROC
-    curve, the true-positive rate and the balanced accuracy. Each measure chooses an attacker and a
-    threshold. Each is tested once, at a third of the significance level.
+    curve, the true-positive rate and the balanced accuracy. For each measure, an attacker and a
+    threshold are chosen, and tested once at a third of the significance level.
 
     Args:
         encode: encoder, in one of these forms:
 
             - a function list[str] -> array of shape (n, d), or an object with such a method
               `encode`;
-            - a function of one text that returns a vector;
-            - a feature-extraction pipeline of transformers, whose token vectors are averaged;
+            - a function from one text to a vector;
+            - a feature-extraction pipeline of the library transformers; its token vectors are
+              averaged;
             - a dictionary from texts to vectors.
 
-            Whole numbers become floats. If the encoder has an argument `rng`, it gets a separate
-            generator at each call. There is a call for each of train, valid and test, and for each
-            further encoding of train. Pass None together with `vectors`.
+            If the encoder has an argument `rng`, each call gets its own generator. There is one
+            call for each of train, valid and test, and one call for each further encoding of train.
+            Must be None if `vectors` is given.
         corpus: a `Corpus` with a split.
-        attribute: name of an attribute; or a column with a value for each text; or several names of
+        attribute: name of an attribute; or a list with one value per text; or a list of names of
             attributes with two values each. If an attribute has more than two values, such as
-            authors, the report also has the top-5 share and the mean rank of the true value.
-        kind: "number" infers a number, such as an age, and reports Spearman's correlation and the
-            mean absolute error. "values" treats every number as a separate value. None means
-            "number" for columns of floats, and "values" for integers and strings.
+            authors, the attacker ranks the values. The report then also has the mean rank of the
+            true value, and the share of texts whose true value has a rank from 1 to 5.
+        kind: "number" treats the attribute as a number, such as an age, and reports Spearman's
+            correlation and the mean absolute error. "values" treats every number as a separate
+            class. None means "number" for floats, and "values" for integers and strings.
         attackers: scikit-learn classifiers (regressors for a number), `Attacker` objects, or
-            "likelihood". Each classifier is combined with six transforms: raw, centred, row minimum
-            subtracted, norm-scaled, call mean subtracted, row summaries. Defaults to the usual
-            attackers (`usual`), and "likelihood" if the noise is known. An estimator learns from
-            only one encoding if its class is not from scikit-learn, or if it compares settings on
-            held-out training texts.
-        measure: measure that chooses and tests the attacker: "auc", "true-positive rate" (at 1 %
-            false positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole
-            significance level. None takes the first three for an attribute of two values, each
-            tested at a third of the level. None takes accuracy for more than two values, and F1 for
-            several attributes. For a number, the measure is always "correlation".
-        vectors: vectors computed elsewhere, one row for each text of the corpus, shape (n, d), in
-            place of `encode`.
-        neighbours: meaning of neighbours in the encoder's claim: "any two texts", for which a bound
-            can be certified, or "words". None omits the certificate.
-        claim: claimed epsilon. None takes the claim of the encoder, if it has one.
-        delta: delta of the claim, in [0, 1). None takes the delta of the encoder together with its
-            claim, and 0 otherwise.
+            "likelihood". Each classifier is combined with six transforms of `Attacker`: "raw",
+            "centred", "row minimum subtracted", "norm-scaled", "call mean subtracted" and "row
+            summaries". The default is the attackers of `usual`, and "likelihood" if the noise is
+            known. An estimator learns from only one encoding if its class is not from scikit-learn,
+            or if it holds out training texts to compare settings.
+        measure: measure by which the attacker is chosen and tested: "auc", "true-positive rate" (at
+            1 % false positives), "balanced accuracy", "accuracy" or "f1". The test has the whole
+            significance level. None means the first three of these for one attribute of two values,
+            accuracy for more than two values, and F1 for several attributes. If the attribute is a
+            number, the measure is always "correlation".
+        vectors: vectors that were computed elsewhere, shape (n, d), with one row for each text of
+            the corpus. These vectors replace `encode`.
+        neighbours: definition of neighbours in the encoder's claim. With "any two texts", `infer`
+            can certify a lower bound on epsilon. With "words" (texts that differ in one word) or
+            None, `infer` certifies no bound.
+        claim: claimed epsilon. None means the epsilon that the encoder claims, if the encoder has a
+            claim.
+        delta: claimed delta, in [0, 1). None means the delta of the encoder's claim, or 0 if the
+            encoder has no claim.
         confidence: confidence of each interval and of the certified bound separately.
-        rounding: largest allowed distance between the vector of a text encoded alone and its vector
-            in a batch, relative to the norm of the vector. None means 1e-5, or .05 for bfloat16 and
-            float16.
-        copies: number of encodings of each training text, for an encoder with `rng`. Defaults to
-            10, or fewer (at least 2) if the encodings would have more than 8 million entries
-            together. The default is 1 if two encodings agree, or if further encodings would take
+        rounding: largest allowed distance between two vectors of the same text: one from a call
+            with only this text, and one from a call with several texts. The distance is relative to
+            the norm of the vector. None means 1e-5, or .05 for bfloat16 and float16.
+        copies: number of encodings of each training text, if the encoder has an argument `rng`. The
+            default is 10. It is smaller, but at least 2, if 10 encodings have more than 8 million
+            entries together. It is 1 if two encodings are equal, or if further encodings would take
             more than 30 s.
-        rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
-        progress: True shows a progress bar over the attackers, and messages about steps longer than
-            30 s. False shows neither. None shows the bar on a terminal. The time of encoders is
-            estimated from 8 training texts, and from 64 if these are slow.
+        rng: None, an int seed in [0, 2**63) or a numpy Generator. The result records the seed.
+        progress: True shows a progress bar over the attackers, and messages about steps that take
+            more than 30 s. False shows no bar and no messages. None shows the bar on a terminal.
+            Unless `progress` is False, `infer` encodes 8 training texts (and 64 if these are slow)
+            to estimate the time.
 
     Returns:
-        The inference with all its figures.
+        The inference, with the measures of the chosen attacker on the test texts.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
-            - the corpus lacks the attribute, or a part of the split;
-            - a part has no usable texts, or the attribute is constant in it;
-            - the encoder returns a wrong number of rows, rows of changing width, or NaN;
-            - the vector of a text depends on the other texts of a call of the encoder.
-        ImportError: if scikit-learn attackers are needed and scikit-learn is not installed.
+            - the corpus lacks the attribute, or lacks train, valid or test;
+            - train, valid or test has only one value of the attribute, or all its texts are left
+              out;
+            - the encoder returns a wrong number of rows, rows of different lengths, or NaN;
+            - the vector of a text depends on the other texts in the same call of the encoder.
+        ImportError: if an attacker needs scikit-learn, which is not installed.
 
     Source:
         Beigi et al. (2019) and Lyu, He and Li (2020) for the attack; Cawley and Talbot (2010) for
-        the bias of choosing the best of many.
+        the bias if the best of many classifiers is chosen and tested on the same data.
 
     Example:
         >>> import numpy as np
@@ -403,7 +412,7 @@ def infer(
 
 
 class _Encoded(NamedTuple):
-    """Vectors of train, valid and test, further encodings of train, and the number of encodings."""
+    """Vectors of train, valid and test, and further encodings of train with their number."""
 
     rows: list[Vectors]
     copies: list[Vectors]
@@ -414,7 +423,7 @@ def _encode_parts(
     function: Any, parts: Parts, attackers: Sequence[Attacker], seed: int, copies: int | None,
     progress: bool | None,
 ) -> _Encoded:  # fmt: skip
-    """Encode all parts once, and encode the training texts again as `copy_vectors` decides."""
+    """Encode all parts once, and encode the training texts several times if time allows it."""
     is_used = any(choose_encodings(attacker.estimator) != "one" for attacker in attackers)
     total = sum(map(len, parts.texts))
     with Progress("encoding texts", None, progress) as bar:
@@ -429,7 +438,7 @@ def _encode_parts(
 
 
 class _BestAttacker(NamedTuple):
-    """The attacker that validation chose by a measure, and the merits of all attackers there."""
+    """The attacker that is best on validation by a measure, and the results of all attackers."""
 
     model: FittedAttacker
     scores: Vectors
@@ -440,7 +449,7 @@ class _BestAttacker(NamedTuple):
 
 
 def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
-    """Return the measures to use; validation chooses the headline among them."""
+    """Return the measures by which attackers are chosen: the given one, or the default ones."""
     if measure is not None:
         choice("measure", measure, _MEASURE_NAMES)
     if target.is_number or measure == CORRELATION:
@@ -456,7 +465,10 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
 
 
 def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
-    """Return scores of the test texts; for more than two values also the true values' ranks."""
+    """Return scores of the test texts, and the ranks of their true values or None.
+
+    Ranks exist only if the attribute has more than two values.
+    """
     if model.counts is None:
         return model.scores(vectors), None
     ranks = model.ranks(vectors)
@@ -465,7 +477,11 @@ def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vect
 
 
 def _number_cells(parts: Parts, name: str) -> list[Cells]:
-    """Return, for each part, the cell numbers of each floor: a single cell, and main labels."""
+    """Return, for each part, the cell numbers of the texts for each baseline.
+
+    A baseline gives all texts of a cell the same answer. For the first baseline, all texts are in
+    one cell. For the second, texts with the same main label are in one cell.
+    """
     cell_numbers = []
     for part, truth in enumerate(parts.truth):
         cells = {name: np.zeros(len(truth), np.int64)}
@@ -479,7 +495,7 @@ def _number_cells(parts: Parts, name: str) -> list[Cells]:
 def _try_all(
     attackers: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
 ) -> list[Tried]:
-    """Fit all attackers on the training texts, and score the validation texts."""
+    """Fit all attackers on the training texts, and return them with scores of validation texts."""
     tried, is_said = list[Tried](), False
     begun = time.perf_counter()
     with Progress("attackers", len(attackers), progress) as bar:
@@ -500,15 +516,16 @@ def _try_all(
 def _choose_attackers(
     tried: Sequence[Tried], valid: Judge, measures: Sequence[str], cells: Cells
 ) -> list[_BestAttacker]:
-    """Choose the best attacker on validation for each measure; the first one wins a tie.
+    """Choose the best attacker on validation for each measure; in a tie, the first one.
 
-    Measures of scores are compared in standard deviations above the value under chance, within the
-    cells of the floor that is hardest to beat. The likelihood attacker is chosen unless another
-    attacker is better by more than a standard error, because it is the best score if its clean
-    vectors are typical.
+    For measures of scores, such as the AUC, attackers are compared by the distance from the mean
+    under permutations, in standard deviations. The permutations exchange true values within the
+    cells of a baseline (the texts that have the same answer). If there are two baselines, the
+    smaller distance counts. The likelihood attacker is chosen unless another attacker is better by
+    more than one standard error.
 
     Returns:
-        A choice for each measure that was tried.
+        The chosen attacker for each measure.
     """
     merits = np.empty((len(tried), len(measures)))
     cuts = np.empty(merits.shape, object)
@@ -538,21 +555,21 @@ def _choose_attackers(
 
 
 def _measure_error(valid: Judge, measure: str, value: float) -> float:
-    """Return the standard error of a merit on validation; 1 for a standardised merit."""
+    """Return the standard error of a measure on validation; 1 for a standardised measure."""
     if measure in (*RANKINGS, CORRELATION):
         return 1.0
     return math.sqrt(max(0.0, value * (1.0 - value)) / len(valid.truth))
 
 
 def _find_headline(choices: Sequence[_BestAttacker]) -> _BestAttacker:
-    """Return the choice with the largest merit over all measures; the first attacker wins a tie."""
+    """Return the choice with the largest value over all measures; in a tie, the first attacker."""
     return min(choices, key=lambda choice: (-choice.tried[choice.row][1], choice.row))
 
 
 def _read_inference_claim(
     encode: Any, claim: Any, delta: Any, reason: str | None
 ) -> tuple[float | None, float]:
-    """Return the claim to test, by default the encoder's claim; epsilon is None without a test."""
+    """Return the claimed epsilon and delta, by default the encoder's; epsilon may be None."""
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
     # If the encoder is a method, the claim belongs to its object.
@@ -569,7 +586,7 @@ def _measure_floors(
     parts: Parts, judge: Judge, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
     level: float,
 ) -> tuple[Floor, ...]:  # fmt: skip
-    """Return the floors: the majority (median for a number), and the same per main label."""
+    """Return the baselines: the majority or median of train, and the same for each main label."""
     cells_of_floors = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     floors, truth, target = [], parts.truth[0], judge.target
     for (name, numbers), (train, _, test) in zip(
@@ -606,7 +623,7 @@ def _measure_floors(
 
 
 def _number_groups(column: Any, parts: Parts) -> Any:
-    """Return the group number of each test text, or None if a group has several true values."""
+    """Return the group number of each test text, or None if texts of a group differ in value."""
     if column is None:
         return None
     groups = np.unique(column[parts.rows[2]], return_inverse=True)[1]
@@ -618,7 +635,7 @@ def _measure_outcome(
     parts: Parts, judge: Judge, best: _BestAttacker, valid: Judge, scores: Vectors, ranks: Any,
     measures: tuple[OfMeasure, ...],
 ) -> outcomes.Outcome:  # fmt: skip
-    """Measure the answers on the test texts, for the kind of the attribute."""
+    """Return the measures on the test texts, in the class for this kind of attribute."""
     if judge.target.is_number:
         error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
         return outcomes.NumberFigures(judge.correlation(scores[:, 0]), error)
@@ -637,7 +654,7 @@ def _measure_outcome(
 
 
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
-    """Measure the scores of the test texts, at thresholds from validation."""
+    """Return measures of the scores of the test texts, at thresholds from validation."""
     tail, balanced = (threshold_of(best.scores, valid.truth, name) for name in RANKINGS[1:])
     highest = metrics.find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
     return Scores(
@@ -651,7 +668,7 @@ def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: J
 def _list_measures(
     judge: Judge, choices: Sequence[_BestAttacker], answered: Any, tests: Any
 ) -> tuple[OfMeasure, ...]:
-    """Return the choice of each measure, and its result on the test texts."""
+    """Return, for each measure, the chosen attacker and its result on the test texts."""
     measures = []
     for best, floors in zip(choices, tests, strict=True):
         scores, attacker = answered[id(best.model)][0], best.model.attacker
@@ -668,7 +685,7 @@ def _list_measures(
 
 
 def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
-    """Measure the answers for each of several attributes separately."""
+    """Return the accuracy and F1 of the answers for each attribute separately."""
     columns, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
         here, frequent = [column], np.bincount(parts.truth[0][:, column]).argmax()

@@ -1,8 +1,8 @@
-"""Targets of an inference, its texts, and floors: the best answers without vectors.
+"""Inferred attributes, the texts of an inference, and answers that do not use the vectors.
 
-A target is one attribute of two or more values, one number, or several attributes of two values
-each. A floor is learned only from the values of the attribute, or from these values and the main
-label.
+A target is what is inferred: one attribute of two or more values, one number such as an age, or
+several attributes of two values each. A baseline answers without the vectors. It learns from the
+attribute values of train, and possibly from the main labels.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Target:
 
     Args:
         names: names of the attributes.
-        values: sorted values of each attribute. If there are two, the second is the positive value.
-            A number has no list of values.
+        values: sorted values of each attribute. If an attribute has two values, the second is the
+            positive value. If the attribute is a number, its tuple of values is empty.
     """
 
     names: tuple[str, ...]
@@ -44,12 +44,12 @@ class Target:
 
     @property
     def several(self) -> bool:
-        """True for more than one attribute."""
+        """True if there are several attributes."""
         return len(self.names) > 1
 
     @property
     def single(self) -> bool:
-        """True for one attribute with two values."""
+        """True if there is one attribute, with two values."""
         return self.binary and not self.several
 
     @property
@@ -59,31 +59,32 @@ class Target:
 
     @property
     def is_number(self) -> bool:
-        """True for a number, such as an age."""
+        """True if the attribute is a number, such as an age."""
         return not self.values[0]
 
     @property
     def is_ranked(self) -> bool:
-        """True for one attribute with more than two values; attackers rank its values."""
+        """True if there is one attribute, with more than two values. Attackers rank its values."""
         return not (self.binary or self.is_number)
 
     @property
     def count(self) -> int | None:
-        """Number of values of an attribute, or None for a number."""
+        """Largest number of values of an attribute, or None if the attribute is a number."""
         return None if self.is_number else max(map(len, self.values))
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The texts that are used, in their parts, and the number of unused texts.
+    """The texts of train, valid and test that are used, and the number of other texts.
 
     Args:
-        texts: texts of train, valid and test.
-        rows: positions of these texts in the corpus.
-        truth: positions of their values in `Target.values`, shape (n, attributes); for a number,
-            the numbers.
-        labels: main labels of these texts, or None.
-        left_out: number of unused texts for each reason.
+        texts: the texts, as three tuples for train, valid and test.
+        rows: positions of these texts in the corpus, as three arrays.
+        truth: true values of these texts, as three arrays of shape (n, attributes). An entry is the
+            position of the value in `Target.values`. If the attribute is a number, an entry is the
+            number.
+        labels: main labels of these texts, as three arrays, or None if the corpus has no labels.
+        left_out: dictionary from a reason to the number of texts that are not used for this reason.
     """
 
     texts: tuple[tuple[str, ...], ...]
@@ -94,15 +95,15 @@ class Parts:
 
 
 def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
-    """Read the attribute to infer, and select the texts.
+    """Return the attribute to infer and the texts to use, without repeated texts.
 
-    A validation text is left out if it also occurs in train. A test text is left out if it also
-    occurs in train or validation. If a text is repeated within validation or test, only the first
-    is kept. Texts that differ only in letter case or white space count as equal (`likeness`).
+    The function leaves out a validation text that also occurs in train, and a test text that also
+    occurs in train or validation. If a text occurs several times in validation or in test, only the
+    first copy is kept. Texts that differ only in letter case or white space count as equal.
 
     Args:
         corpus: a `Corpus` with the parts train, valid and test.
-        attribute: name of an attribute, several names, or a column.
+        attribute: name of an attribute, a list of several names, or a list with one value per text.
         kind: "values" or "number". None treats columns of floats as numbers, and other columns as
             values.
 
@@ -110,9 +111,9 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
         The target and the selected texts.
 
     Raises:
-        TypeError: if the corpus or the attribute is of the wrong kind.
-        ValueError: if a part is missing or has only one value, the corpus lacks the attribute, or
-            `kind` is "number" for strings.
+        TypeError: if `corpus` or `attribute` has a wrong type.
+        ValueError: if train, valid or test is missing or has only one value of the attribute, the
+            corpus lacks the attribute, or `kind` is "number" and the values are strings.
     """
     if not isinstance(corpus, Corpus):
         # The message does not quote texts of a list, because they may be private.
@@ -149,7 +150,7 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
 
 
 def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns to infer, by name."""
+    """Return a dictionary from the name of each inferred attribute to its values, one per text."""
     if isinstance(attribute, str):
         return {attribute: corpus.attribute(attribute)}
     requirement = "the name of an attribute, several names, or a column with a value for each text"
@@ -173,7 +174,7 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
 
 
 def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
-    """Return the sorted values of a column; an empty array for a number."""
+    """Return the sorted different values of an attribute; an empty array for a number."""
     is_number = column.dtype.kind == "f"
     if kind is not None:
         is_number = choice("kind", kind, get_args(Kind)) == "number"
@@ -188,7 +189,7 @@ def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) 
 def _select_texts(
     texts: Sequence[Sequence[str]],
 ) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
-    """Return masks of the texts that are used in each part, and the numbers of others by reason."""
+    """Return masks of the texts to use, and the number of texts left out for each reason."""
     train, *others = ([likeness(text) for text in part] for part in texts)
     kept, left_out, earlier_texts = [np.ones(len(train), bool)], dict[str, int](), set(train)
     for part, earlier, keys in zip(SPLITS[1:], ("train", "train or valid"), others, strict=True):
@@ -203,7 +204,7 @@ def _select_texts(
 
 
 def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, int]) -> None:
-    """Raise an error for a part without texts, or with only one value of an attribute."""
+    """Raise an error if a part has no texts, or only one value of an attribute."""
     for part, codes in zip(SPLITS, truth, strict=True):
         gone = ", ".join(
             f"{many:,} left out as {why.partition(', ')[2]}"
@@ -226,23 +227,28 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
 def floor_answers(
     truth: Ints, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
 ) -> Ints:
-    """Return the best answers that use only the cell of each text, learned on train.
+    """Return the best answers that use only the cell of each text, such as its main label.
 
-    For accuracy, the answer is the most frequent value in the cell. For F1 of attributes with two
-    values, the answer is positive for the (cell, attribute) pairs with the highest shares of
-    positive texts. Their number maximises F1 on train; this form of the answer maximises F1
-    (Lipton, Elkan and Naryanaswamy, 2014). For a cell that does not occur in train, the answer is
-    learned on all training texts.
+    A cell is a set of texts. The answers are learned on train, and all texts of a cell get the same
+    answer:
+
+    - For accuracy, the answer is the most frequent value in the cell.
+    - For F1 of attributes with two values, each pair of a cell and an attribute has a share of
+      positive training texts. The answer is positive for the pairs with the largest shares. The
+      number of these pairs maximises F1 on train (Lipton, Elkan and Naryanaswamy, 2014).
+
+    For a cell that does not occur in train, the answer is learned on all training texts.
 
     Args:
         truth: codes of the training texts, shape (n, attributes).
-        cells: cell of each training text: its main label, or a single cell for all texts.
-        asked: cells of the texts to answer, shape (m,).
+        cells: cell of each training text: its main label, or a constant if all texts are in one
+            cell.
+        asked: cells of the texts that need an answer, shape (m,).
         target: the inferred attributes.
         measure: "accuracy" or "f1".
 
     Returns:
-        Codes, shape (m, attributes).
+        Codes of the answers, shape (m, attributes).
 
     Example:
         >>> target = Target(("a",), ((0, 1),))
@@ -258,11 +264,12 @@ def floor_answers(
 
 
 def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
-    """Assign numbers to cells.
+    """Return cell numbers; a cell is a set of texts, such as those with the same main label.
 
     Returns:
-        The number of cells in train; the cell number of each training text; and the cell number of
-        each text to answer. A cell that does not occur in train gets the next free number.
+        The number of different cells in train; the cell number of each training text; and the cell
+        number of each text in `asked`. All cells that do not occur in train get the next free
+        number.
     """
     distinct, place = np.unique(cells, return_inverse=True)
     places = np.searchsorted(distinct, asked).clip(max=len(distinct) - 1)
@@ -272,13 +279,13 @@ def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
 def floor_scores(
     truth: Any, cells: Any, asked: Any, statistic: Callable[[Any], Any] = np.mean
 ) -> npt.NDArray[np.float64]:
-    """Return, for each text, the share of positive training texts in its cell.
+    """Return, for each text, the share of positive texts among the training texts in its cell.
 
     Args:
         truth: true values of the training texts, 0 or 1, or numbers, shape (n, 1).
-        cells: cell of each training text.
-        asked: cells of the texts to answer. A cell that does not occur in train gets the share over
-            all training texts.
+        cells: cell (set of texts) of each training text, such as its main label.
+        asked: cells of the texts that need a score. For a cell that does not occur in train, the
+            score is the share over all training texts.
         statistic: function of the true values in a cell, such as `np.median`. Defaults to the mean,
             which is the share.
 
@@ -294,15 +301,17 @@ def floor_scores(
 
 
 def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: int) -> Ints:
-    """Return, for each text, the rank of its value by frequency in its cell of train.
+    """Return the rank of the true value of each text, by frequency among the texts of its cell.
 
     Args:
         truth: codes of the training texts, shape (n, 1).
-        cells: cell of each training text.
-        asked: cells of the texts to answer. For a cell that does not occur in train, the
-            frequencies are from all training texts.
-        true_values: true codes of the texts to answer, shape (m,).
-        values: number of values. Values that do not occur in train share the rank after all others.
+        cells: cell (set of texts) of each training text, such as its main label.
+        asked: cells of the texts that need a rank. Rank 1 is the most frequent value of the cell in
+            train. For a cell that does not occur in train, the frequencies are from all training
+            texts.
+        true_values: codes of the true values of the texts in `asked`, shape (m,).
+        values: number of values. Values that do not occur in train have one common rank, after all
+            other values.
 
     Example:
         >>> truth, cells = np.array([[0], [0], [2]]), np.array(list("xxy"))
@@ -320,11 +329,12 @@ def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: 
 def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:
     """Return the rank of every value in each row, 1 for the highest score.
 
-    If scores are equal, the first value comes first.
+    If two scores of a row are equal, the value with the smaller column number comes first.
 
     Args:
-        scores: scores of all values, shape (n, values).
-        is_known: mask of the values that can be predicted. All others share the rank after these.
+        scores: scores of all values for each text, shape (n, values).
+        is_known: mask of the values that can be predicted. All other values have one common rank,
+            after these values.
 
     Example:
         >>> rank_values(np.array([[0.5, 0.0, 0.5, 0.9]]), np.array([True, True, True, False]))
@@ -337,7 +347,7 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
 
 
 def _answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:
-    """Choose the answer for each cell, shape (cells, attributes)."""
+    """Return the best answer for each cell (a set of texts), shape (cells, attributes)."""
     counts = np.zeros((cells, truth.shape[1], max(map(len, target.values))), np.int64)
     np.add.at(counts, (place[:, np.newaxis], np.arange(truth.shape[1]), truth), 1)
     if measure == "accuracy" or not target.binary:

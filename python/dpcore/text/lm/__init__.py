@@ -1,7 +1,7 @@
-"""Next-word models, plain or trained by DP-SGD; their canaries; and distances between two models.
+"""Next-word models (trained with or without DP-SGD), canary texts, and distances of models.
 
-The package can be imported without torch. Plain training needs `pip install dpcore[torch]`, and
-private training needs `pip install dpcore[dpsgd]`.
+The package can be imported without torch. Training without privacy needs
+`pip install dpcore[torch]`, and private training needs `pip install dpcore[dpsgd]`.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return the public names, without imported names."""
+    """Return the public names of the package."""
     return [*__all__]

@@ -1,6 +1,6 @@
-"""Next-word models: training by `lm.fit`, and texts to audit a model from `lm.canaries`.
+"""Next-word models: training with `lm.fit`, and canary texts for audits from `lm.canaries`.
 
-A model reports its privacy, losses, perplexity and hidden states. It can be saved to a folder.
+A model has methods for losses, perplexity and hidden states, and can be saved to a folder.
 """
 
 from __future__ import annotations
@@ -60,21 +60,22 @@ _MAX_DEFAULT_DELTA: Final = 8e-5
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Perplexity(Record):
-    """Perplexity of next words in texts: ``exp`` of the mean loss per word, in nats.
+    """Perplexity of a model on texts: ``exp`` of the mean loss (in nats) per predicted word.
 
     Args:
         value: perplexity under the model.
-        low: lower end of the interval, from a percentile bootstrap with 1,000 samples of texts.
+        low: lower end of the interval, from a percentile bootstrap over texts (1,000 replicates).
         high: upper end of the interval.
         confidence: confidence of the interval.
-        unigram: perplexity under the word frequencies of the training texts, or None if they are
-            not known.
-        uniform: number of words with a probability, which is the perplexity of the uniform law.
-        texts: number of measured texts.
-        left_out: number of training texts that were left out, or None if they are not known.
+        unigram: perplexity if each word has its frequency in the training texts as probability, or
+            None if these frequencies are not known.
+        uniform: perplexity of the uniform distribution: the number of words with a probability.
+        texts: number of texts on which the perplexity was computed.
+        left_out: number of texts that were left out because they are training texts, or None if the
+            training texts are not known.
         targets: number of predicted words.
-        unknown: share of the words outside the vocabulary, which are predicted as "<unk>".
-        seed: seed that repeats the bootstrap.
+        unknown: share of the words that are not in the vocabulary. They are predicted as "<unk>".
+        seed: seed of the bootstrap.
     """
 
     value: float
@@ -91,11 +92,11 @@ class Perplexity(Record):
 
     @property
     def log_value(self) -> float:
-        """Mean loss per word, in nats."""
+        """Mean loss per predicted word, in nats."""
         return math.log(self.value)
 
     def __str__(self) -> str:
-        """Format the value, the interval and the measured texts in one line."""
+        """Return one line with the perplexity, its interval and the numbers of texts and words."""
         level = f"{100.0 * self.confidence:g} %"
         unigram = "" if self.unigram is None else f"unigram {self.unigram:.4g}, "
         many = self.left_out
@@ -109,52 +110,49 @@ class Perplexity(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NextWordModel(FitPlan):
-    """A trained next-word model, as returned by `lm.fit`.
+    """A trained next-word model (an LSTM), as returned by `lm.fit`.
 
-    The state of the LSTM is zero at the start of each text. A context is the first words of a text,
-    up to any word except the last. The target of a context is the next word.
+    The state of the LSTM is zero at the start of each text. A context is the first k words of a
+    longer text. Its target is the next word.
 
     Args:
         vocabulary: mapping from words to numbers.
-        length: largest number of words of a text that are read; further words are cut.
+        length: largest number of words of a text that the model reads. Further words are left out.
         masked: token that replaces masked words.
-        hidden: number of entries of a state.
+        hidden: number of entries of the LSTM state.
         layers: number of layers of the LSTM.
-        dropout: share of entries dropped in training.
+        dropout: share of the entries that dropout sets to 0 in training.
         optimiser: "sgd" or "adam".
         epochs: number of complete training epochs.
-        best_epoch: epoch of the weights of the model. In plain training it is the epoch with the
-            lowest validation loss, and in private training it is the last epoch.
-        batch: number of texts per step; the expected number for Poisson batches.
+        best_epoch: epoch whose weights the model has: the epoch with the lowest validation loss in
+            plain training (without privacy), and the last epoch in private training.
+        batch: number of texts per step, or expected number for Poisson batches.
         lr: learning rate of the first step.
-        steps: number of private steps, including steps of an epoch that Ctrl-C stopped; 0 for plain
-            training.
+        steps: number of private steps, also in an epoch that Ctrl-C stopped; 0 if plain.
         texts: number of training texts.
-        cut: number of training texts that were cut, or None if not known.
-        without_target: number of training texts without a word to predict, or None if not known.
+        cut: number of training texts with more than `length` words, or None if not known.
+        without_target: number of training texts without a target, or None if not known.
         valid_losses: validation loss after each epoch of plain training.
-        valid_perplexity: perplexity of the validation texts, or None if they have no words to
-            predict.
-        valid_unigram: perplexity of the validation texts under the word frequencies of the training
-            texts.
+        valid_perplexity: perplexity on the validation texts, or None if they have no targets.
+        valid_unigram: perplexity on the validation texts if each word has its frequency in the
+            training texts as probability.
         has_own_vocabulary: True if the vocabulary was created from the training texts.
-        start: "drawn weights", or a description of the model whose weights were the start.
+        start: "drawn weights", or a description of the model that gave the initial weights.
         partial: True if Ctrl-C stopped the training early.
-        seed: seed that repeats the training. None for private training, because the seed would
-            reveal the noise.
-        epsilon: epsilon of Opacus' PRV accountant; inf without noise, None for plain training.
+        seed: seed of the training, or None if private, because it would reveal the noise.
+        epsilon: epsilon from Opacus' PRV accountant; inf without noise, None for plain training.
         epsilon_rdp: epsilon from Opacus' RDP accountant.
-        delta: delta of the two epsilons.
+        delta: delta of `epsilon` and `epsilon_rdp`.
         sigma: noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: largest norm of the gradient of a record.
-        rate: probability that a text is in a batch.
-        network: torch module of the network.
-        settings_tried: number of pairs of learning rate and clip in a search; 0 without a search.
-        public_texts: number of public texts that were passed for the search.
-        public_read: number of public texts that the search read.
-        counts: number of times that each word is a target in the training texts, or None if not
-            known.
-        known: fingerprints of the training texts, or None if not known.
+        clip: largest L2 norm of the gradient of a text.
+        rate: probability that a text is in a batch (Poisson sampling).
+        network: torch module with the embedding, the LSTM and the decoder.
+        settings_tried: number of pairs of learning rate and clipping norm that a search on public
+            texts tried; 0 without a search.
+        public_texts: number of public texts that the user passed for the search.
+        public_read: number of public texts that the search used.
+        counts: how often each word is a target in the training texts, or None if not known.
+        known: hashes of the training texts, or None if not known.
     """
 
     vocabulary: Vocabulary = field(repr=False)
@@ -183,12 +181,12 @@ class NextWordModel(FitPlan):
 
     @property
     def rows(self) -> TextRows:
-        """Converter from texts to rows of numbers."""
+        """Converter from texts to word numbers."""
         return TextRows(self.vocabulary, self.length, self.masked)
 
     @property
     def claim(self) -> Claim | None:
-        """Claim of Opacus' PRV accountant after these steps, or None without noise."""
+        """Privacy guarantee from Opacus' PRV accountant after all steps, or None without noise."""
         if not self.sigma:
             return None
         with ignore_order_warnings():
@@ -196,17 +194,17 @@ class NextWordModel(FitPlan):
 
     @property
     def decoder_weights(self) -> Floats:
-        """Decoder weights, with a row for each word that has a probability: `(V, hidden)`."""
+        """Weights of the output layer, shape `(V, hidden)`, with a row for each predicted word."""
         return np.asarray(self.network.decoder.weight.detach(), dtype=np.float64)
 
     def losses(self, texts: Any) -> Floats:
-        """Compute the mean loss over the targets of each text.
+        """Compute the mean loss of each text, over its targets (the words to predict).
 
         Args:
-            texts: strings; they are read and cut like the training texts.
+            texts: strings. Words after the first `length` words of a text are left out.
 
         Returns:
-            A float64 loss for each text, in nats, shape `(n,)`; 0 for a text without targets.
+            A float64 loss in nats for each text, shape `(n,)`; 0 for a text without targets.
 
         Raises:
             TypeError: if texts are not strings.
@@ -218,23 +216,23 @@ class NextWordModel(FitPlan):
     def perplexity(
         self, texts: Any, exclude: Any = None, *, confidence: float = 0.95, rng: Rng = None
     ) -> Perplexity:
-        """Compute the perplexity of texts that are not training texts.
+        """Compute the perplexity of the model on texts that are not training texts.
 
         Args:
             texts: test texts.
             exclude: texts that are left out if they are among `texts`. None means the training
-                texts. A model of redacted texts knows only the redacted training texts, so pass the
-                original texts. A model from a folder does not know its training texts.
-            confidence: confidence of the interval, which is from resampling of texts.
-            rng: randomness of the resampling: None, an int seed or a numpy Generator.
+                texts. If the training texts were redacted, pass the original texts. A model from a
+                folder does not know its training texts.
+            confidence: confidence of the bootstrap interval.
+            rng: randomness of the bootstrap: None, an int seed or a numpy Generator.
 
         Returns:
-            The perplexity, together with the perplexities of the unigram law and the uniform law on
-            the same texts.
+            The perplexity of the model, and on the same texts the perplexities of the word
+            frequencies and of the uniform distribution.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
-            ValueError: if no texts remain, or no words are predicted.
+            TypeError: if an argument has a wrong type.
+            ValueError: if all texts are left out, or the texts have no words to predict.
         """
         level, seed = confidence_level(confidence), seed_of(rng)
         given_texts = texts_of("texts", texts)
@@ -272,7 +270,7 @@ class NextWordModel(FitPlan):
         )  # fmt: skip
 
     def hidden_states(self, texts: Any) -> Floats:
-        """Compute the state of the last layer for each context.
+        """Compute the state of the last LSTM layer after each context (beginning of a text).
 
         Args:
             texts: strings.
@@ -283,37 +281,38 @@ class NextWordModel(FitPlan):
         return np.concatenate([states for states, _ in self.network.read_rows(self._encode(texts))])
 
     def log_probabilities(self, texts: Any) -> Iterator[Floats]:
-        """Yield, for each text, the logarithms of the next-word distributions.
+        """Yield, for each text, the log probabilities of the next word after each context.
 
         Args:
             texts: strings.
 
         Yields:
-            Natural logarithms, float64, shape `(contexts, V)`. The columns are "<unk>" and the
-            words of the vocabulary.
+            Natural logarithms, float64, shape `(contexts, V)`. A context is a beginning of the
+            text. The columns are "<unk>" and the words of the vocabulary.
         """
         for _, logs in self.network.read_rows(self._encode(texts)):
             yield logs
 
     def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
-        """Draw texts word by word from the model, without "<unk>".
+        """Draw random texts from the model, word by word, without "<unk>".
 
-        The model has no law for the first word and the length of a text: other texts give both.
+        The model does not predict the first word or the length of a text.
 
         Args:
             n: number of texts, at least 1.
             rng: None, an int seed or a numpy Generator.
-            starts: texts. For each sample, one of these texts is drawn; the sample gets its first
-                word and its number of words. Without `starts`, first words are drawn with the
-                frequencies of targets in the training texts, and each sample has `length` words.
+            starts: texts that define first words and lengths. For each new text, one text is drawn
+                from `starts`. The new text has the same first word and the same number of words as
+                the drawn text. If `starts` is None, first words are drawn by their frequency in the
+                training texts, and each new text has `length` words.
 
         Returns:
-            n texts, with words joined by blanks.
+            The n texts, with blanks between words.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
-            ValueError: if n is below 1, no start begins with a word of the vocabulary, or `starts`
-                is None and the training texts are not known.
+            TypeError: if an argument has a wrong type.
+            ValueError: if n is below 1, no text in `starts` begins with a word of the vocabulary,
+                or `starts` is None and the training texts are not known.
         """
         integer("n", n, 1)
         draw = np.random.default_rng(seed_of(rng))
@@ -332,13 +331,13 @@ class NextWordModel(FitPlan):
         return self.vocabulary.decode([row[:k] for row, k in zip(drawn, sizes, strict=True)])
 
     def step(self) -> OpacusStep:
-        """Return one noisy step of the trained model, for `training.audit_step`.
+        """Return one DP-SGD step that starts from this model, for `training.audit_step`.
 
-        Records are texts. The audit specifies the batches, so they are not drawn.
+        The records of the step are texts. The audit chooses the batches.
 
         Raises:
             ModuleNotFoundError: if opacus is not installed.
-            ValueError: if the model is not private.
+            ValueError: if the model was trained without privacy.
         """
         from ...training import OpacusStep
         from .network import make_network, make_optimizer, record_losses
@@ -352,22 +351,22 @@ class NextWordModel(FitPlan):
         )
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors; see `from_pretrained`.
+        """Save the model to a folder, as config.json and safetensors files.
 
-        The folder has no training texts and no fingerprints of them. For a private model, it also
-        has no seed and no figures that were computed without noise.
+        The files contain no training texts and no hashes of training texts. For a private model,
+        they also contain no seed and no numbers that are computed from texts without noise.
 
         Args:
-            folder: folder for the files, created if it is missing.
+            folder: folder for the files. It is created if it is missing.
 
         Returns:
             The folder.
 
         Raises:
             ModuleNotFoundError: if safetensors is missing.
-            TypeError: if the folder is not a path.
+            TypeError: if `folder` is not a path.
             ValueError: if the vocabulary has a custom `tokenise`.
-            OSError: if the folder cannot be written.
+            OSError: if the files cannot be written.
         """
         from ..systems.system import write_folder
 
@@ -380,14 +379,14 @@ class NextWordModel(FitPlan):
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str]) -> Self:
-        """Read a model that `save_pretrained` wrote, without pickle files and network access.
+        """Read a model that `save_pretrained` saved, without pickle and without the internet.
 
         Args:
             folder: a local folder.
 
         Raises:
             OSError: if the folder or a file is missing.
-            ValueError: if the folder holds something else, or a key is unknown or missing.
+            ValueError: if the folder does not contain such a model, or a key is unknown or missing.
         """
         from ..systems.system import load_weights, read_mapping, read_model_folder
         from .network import make_network
@@ -409,20 +408,19 @@ class NextWordModel(FitPlan):
         return model
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all settings and figures as plain data, without words and weights.
+        """Return all settings and results as plain data, without words and weights.
 
-        For a private model, there is no seed, and figures that were computed without noise are
-        None.
+        For a private model, numbers that are computed from texts without noise are None.
         """
         plain = {name: encode_value(value) for name, value in list_shown_fields(self)}
         return plain | dict.fromkeys(_EXACT_FIGURES if self.is_private else ())
 
     def _lines(self) -> list[Row]:
-        """List the privacy guarantee, what it does not cover, and the perplexities."""
+        """Return the rows of the report: privacy, texts that are not covered, and perplexities."""
         return [*self._describe()]
 
     def __repr__(self) -> str:
-        """Format the kind, the sizes and epsilon in one line."""
+        """Return one line with the privacy, the number of words and the sizes of the LSTM."""
         kind = "plain" if not self.is_private else f"epsilon {self.epsilon:.4g}"
         sizes = f"{self.rows.size:,} words, hidden {self.hidden}, layers {self.layers}"
         return f"NextWordModel({kind}; {sizes})"
@@ -500,70 +498,70 @@ def fit(
     rng: Rng = None,
     progress: bool | None = None,
 ) -> NextWordModel:
-    """Train a next-word model of texts: plain, or private by DP-SGD.
+    """Train a next-word model (an LSTM) on texts, without privacy or by DP-SGD.
 
-    A record is one text, cut after `length` words. The state of the LSTM is zero at the start of
-    each text. Every word except the first is a target, and the end of the text is not a target. The
-    loss of a record is the mean loss over its targets, and training minimises its mean. A record
-    without targets has loss 0. Masked words of redacted texts are inputs but not targets.
+    A record is one text, without the words after the first `length` words. The state of the LSTM is
+    zero at the start of each text. The targets (the words to predict) are all words except the
+    first of a text. Masked words of redacted texts are inputs but not targets. The loss of a record
+    is the mean over its targets, or 0 without targets. Training minimises the mean of these losses.
 
-    Plain training follows the source. Weights are drawn from U(-.1, .1). SGD has learning rate 20,
-    gradients are clipped to norm .25, and batches have 20 texts. The rate is divided by 4 if the
-    validation loss does not decrease. There are at most 20 epochs, and the weights of the best
-    epoch are kept. Adam has learning rate 3e-3 and batches of 64 texts. Private training uses the
-    same network as `opacus.layers.DPLSTM` and is done by Opacus: Poisson batches of 256 expected
-    texts, learning rate 2, 15 epochs, and the last weights are kept.
+    Plain training (without privacy) follows Gusain and Leith. Initial weights are drawn from U(-.1,
+    .1). SGD has learning rate 20, gradients are clipped to norm .25, and batches have 20 texts. The
+    learning rate is divided by 4 if the validation loss does not decrease. There are at most 20
+    epochs, and the model has the weights of the epoch with the lowest validation loss. Adam has
+    learning rate 3e-3 and batches of 64 texts. Private training uses Opacus
+    (`opacus.layers.DPLSTM`), with Poisson batches of 256 expected texts, learning rate 2 and 15
+    epochs. The model has the weights of the last epoch.
 
-    Epsilon covers one text, added to or removed from `texts`. It does not cover `valid`, a
-    vocabulary that is created from the texts, or the choice among several settings. The number of
-    texts is treated as public. The noise comes from torch's generator, which is not cryptographic,
-    and floating-point effects of the noise are not covered.
+    Neighbouring training sets differ by one text, added or removed. Epsilon does not cover `valid`,
+    a vocabulary that is created from the texts, or the choice among several settings. The number of
+    texts is public. Epsilon does not cover floating-point effects of the noise, or torch's
+    generator, which is not cryptographic.
 
     Args:
-        texts: training texts: a list of strings, or a `Corpus` (only its training part is read).
-        valid: validation texts, which must be redacted if the training texts are. They are used
-            only to choose the learning rate and the epoch of plain training.
-        vocabulary: vocabulary of single words with unknown="token". None takes the vocabulary of
-            `start`, or creates one from the words that occur twice in the training texts.
-        epsilon: a number above 0 for private training; inf for the private recipe without noise;
-            None for plain training.
-        delta: delta at which epsilon holds, in (0, 1), or None for the smaller of 8e-5 and 1/(2N).
-        clip: largest norm of the gradient of a record in private training.
+        texts: training texts: a list of strings, or a `Corpus`, whose training part is used.
+        valid: validation texts. They must be redacted if the training texts are redacted. Only
+            plain training uses them, to choose the learning rate and the epoch.
+        vocabulary: vocabulary of single words with unknown="token". None means the vocabulary of
+            `start`, or a new one with the words that occur at least twice in the training texts.
+        epsilon: a number above 0 for private training, inf for DP-SGD without noise, None for plain
+            training.
+        delta: delta of the guarantee, in (0, 1). None means the smaller of 8e-5 and 1/(2N).
+        clip: clipping norm of DP-SGD: largest L2 norm of the gradient of a record.
         optimiser: "sgd" or "adam"; private training requires "sgd".
-        hidden: size of a state. None takes the size in `start`, or 64. The source has 200.
-        layers: number of LSTM layers. None takes the number in `start`, or 1. The source has 2.
-        dropout: share of dropped entries, in [0, 1); 0 for private training. The source has .2.
-        epochs: number of passes over the texts. None takes the number of the recipe.
-        batch: number of texts per step, at most all texts. None takes the number of the recipe.
-        lr: learning rate of the first step. None takes the rate of the recipe.
-        rate: "searched" chooses learning rate and clip of private training by short trainings on
-            `public`, with the same noise and number of steps. The search starts from `lr` and
-            `clip`. "fixed" uses `lr` and `clip`.
-        public: at least 100 public texts for the search: a list of strings, or a `Corpus` (only its
-            training part is read). At most 400 texts compare the settings. The training steps read
-            as many of the other texts as they need. The words are from `start`, or are the words
-            that occur twice in the public texts. Epsilon does not cover the public texts.
-        length: largest number of words of a text that are read, at least 2.
-        start: model whose weights are the start, trained on public texts.
+        hidden: size of the LSTM state. None means the size in `start`, or 64. The paper has 200.
+        layers: number of LSTM layers. None means the number in `start`, or 1. The paper has 2.
+        dropout: dropout rate, in [0, 1); 0 for private training. The paper has .2.
+        epochs: number of passes over the texts. None means the number stated above.
+        batch: number of texts per step. None means the number stated above.
+        lr: learning rate of the first step. None means the rate stated above.
+        rate: "fixed" uses `lr` and `clip`. "searched" chooses the learning rate and the clipping
+            norm of private training by trainings on `public`, with the same noise and number of
+            steps. The search starts from `lr` and `clip`.
+        public: at least 100 public texts for the search: a list of strings, or a `Corpus`, whose
+            training part is used. The search compares settings on a quarter of the texts (at most
+            400), and trains on other texts. Epsilon does not cover the public texts.
+        length: largest number of words of a text that the model reads, at least 2.
+        start: model with the initial weights, which must be trained on public texts.
         masked: token that replaces masked words.
-        device: device for the training, such as "cuda". None means the CPU, where the result is.
+        device: torch device of the training, None for the CPU. The result is on the CPU.
         rng: None, an int seed or a numpy Generator. The seed of private training is not recorded,
             because it would reveal the noise.
-        progress: True shows a progress bar, False shows no bar. None shows it for long work.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
 
     Returns:
-        The model. After Ctrl-C, it is the model of the last complete epoch, with `partial` set. Its
-        epsilon counts all steps.
+        The model. If Ctrl-C stops the training, the model has the weights of the last complete
+        epoch, `partial` is True, and epsilon covers all steps.
 
     Raises:
         ModuleNotFoundError: if torch is missing, or opacus is missing for private training.
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: if a value is out of range, there are fewer texts than a batch, or the loss
             diverges.
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
 
     Warns:
-        UserWarning: if delta is 1/N or more, or a private step will take seconds.
+        UserWarning: if delta is 1/N or more, or a private step will take several seconds.
 
     Source:
         Gusain and Leith (2025), supplement, next-word prediction; Abadi et al. (2016), algorithm
@@ -627,7 +625,7 @@ def fit(
 
 
 def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
-    """Check that a next-word model can use a vocabulary.
+    """Return a vocabulary, after a check that a next-word model can use it.
 
     Args:
         vocabulary: vocabulary of single words, with a token for unknown words.
@@ -644,7 +642,7 @@ def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
 def _choose_vocabulary(
     texts: Sequence[str], stated: Vocabulary | None, start: NextWordModel | None, masked: str
 ) -> Vocabulary:
-    """Return the given vocabulary, the vocabulary of `start`, or the frequent words of texts."""
+    """Return the given vocabulary, the vocabulary of `start`, or a new one from the texts."""
     vocabulary = stated if start is None else start.vocabulary
     if stated is not None and _check_vocabulary(stated) != vocabulary:
         raise invalid("vocabulary", "that of start, word for word", stated)
@@ -654,16 +652,16 @@ def _choose_vocabulary(
 
 
 def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
-    """Check the settings of a training and add the defaults of its recipe, without noise.
+    """Return the settings of a training with defaults, after a check. Noise is not set.
 
     Args:
         texts: number of training texts.
-        start: model that defines the sizes, or None.
-        is_private: True for the private recipe.
-        **settings: fields of `FitPlan`. None means the value of the recipe.
+        start: model with the initial weights, which defines the sizes; or None.
+        is_private: True for DP-SGD.
+        **settings: fields of `FitPlan`. None means the default.
 
     Raises:
-        TypeError: if a setting is of the wrong kind.
+        TypeError: if a setting has a wrong type.
         ValueError: if a setting is out of range, there are fewer texts than a batch, or the sizes
             differ from the sizes of `start`.
     """
@@ -689,13 +687,13 @@ def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> Fit
 
 
 def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> FitPlan:
-    """Return the plan with the noise for an epsilon, by Opacus' PRV accountant.
+    """Return the plan with the noise that gives epsilon by Opacus' PRV accountant.
 
     Args:
         plan: plan with the epochs and the batch size.
         epsilon: a number above 0; inf means no noise.
         delta: in (0, 1), or None for the smaller of 8e-5 and 1/(2 texts).
-        clip: largest norm of the gradient of a record.
+        clip: largest L2 norm of the gradient of a text.
         texts: number of training texts.
 
     Raises:
@@ -725,7 +723,7 @@ def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, text
 
 @lru_cache(maxsize=64)
 def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Compute sigma with Opacus. This takes ten seconds or more, so the result is cached."""
+    """Return the noise multiplier from Opacus. The result is cached, because this takes 10 s."""
     accounting = require_module("opacus.accountants.utils", "lm.fit with epsilon")
     with ignore_order_warnings():
         sigma = accounting.get_noise_multiplier(
@@ -741,7 +739,7 @@ def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
 
 
 def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
-    """Return epsilons of Opacus' PRV and RDP accountants for these steps; inf without noise."""
+    """Return epsilon after some steps from Opacus' PRV and RDP accountants; inf without noise."""
     kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
     if not plan.sigma:
         return dict.fromkeys(kinds, math.inf)
@@ -754,26 +752,28 @@ def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
 
 @suggest_arguments
 def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
-    """Create canaries from random words of a vocabulary, or check texts of the user.
+    """Create canaries: texts of random words, which an audit inserts into the training texts.
 
-    Words are drawn independently and uniformly, so that other records do not have the gradient of a
-    canary.
+    Words are drawn independently and uniformly from the vocabulary. Therefore other texts do not
+    have the gradient of a canary. The function can also check canaries that the user has written.
 
     Args:
         vocabulary: vocabulary of the models to audit.
-        many: number of canaries; or texts of the user, whose words must be in the vocabulary.
-        words: number of words of a canary, at least 2; ignored for texts of the user.
+        many: number of canaries; or a list of texts to use as canaries, with words of the
+            vocabulary.
+        words: number of words of a canary, at least 2. Ignored if `many` is a list of texts.
         rng: None, an int seed or a numpy Generator.
 
     Returns:
         The canaries, for `training.audit_run(..., canaries=)`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: if a value is out of range, or a text has a word outside the vocabulary.
 
     Source:
-        Carlini et al. (2019) (random texts that are inserted); Steinke, Nasr and Jagielski (2023).
+        Carlini et al. (2019) (random texts in the training set); Steinke, Nasr and Jagielski
+        (2023).
 
     Example:
         >>> from dpcore.text import Vocabulary

@@ -1,4 +1,4 @@
-"""The network of a next-word model, and its training: plain, or by DP-SGD with Opacus."""
+"""The LSTM network of a next-word model, and its training without privacy or by DP-SGD."""
 
 from __future__ import annotations
 
@@ -44,15 +44,17 @@ _SECONDS_PER_GRADIENT: Final = 1.2e-8
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
-    """Network from words to scores of the next word: an embedding, an LSTM and a linear layer.
+    """Network that scores the next word: an embedding, an LSTM and a linear layer.
 
     Args:
-        words: number V of words with a probability; V + 2 numbers can be inputs.
-        hidden: number of entries of a word vector and of a state.
+        words: number V of words that have a probability. Inputs are numbers from 0 to V + 1: V is a
+            masked word, and V + 1 is padding.
+        hidden: number of entries of a word vector and of the LSTM state.
         layers: number of layers of the LSTM.
-        dropout: share of the entries that are dropped after the embedding and after each layer.
-        kind: class of the LSTM: `torch.nn.LSTM`, or `opacus.layers.DPLSTM`, which has the same
-            weights.
+        dropout: share of the entries that are set to 0 in training, after the embedding and after
+            each layer.
+        kind: class of the LSTM: `torch.nn.LSTM`, or `opacus.layers.DPLSTM`. The two classes have
+            the same weights.
     """
 
     def __init__(self, words: int, hidden: int, layers: int, dropout: float, kind: Any) -> None:
@@ -65,10 +67,10 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, ids: Any, sizes: Any) -> Any:
-        """Compute the scores of the next word.
+        """Compute the scores (logits) of the next word at each position of each text.
 
         Args:
-            ids: padded word numbers, with the longest text first, shape `(n, longest)`.
+            ids: word numbers with padding, shape `(n, longest)`. The longest text comes first.
             sizes: number of words of each text, at least 1, in descending order.
 
         Returns:
@@ -77,7 +79,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return self.decoder(self.dropout(self.states(ids, sizes)))
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the states of the last layer, shape `(n, longest, hidden)`."""
+        """Compute the states of the last LSTM layer, shape `(n, longest, hidden)`."""
         read = self.dropout(self.embedding(ids))
         if isinstance(self.lstm, torch.nn.LSTM):
             # Padding after the end of a text does not change the states before it, and later states
@@ -90,14 +92,14 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return torch.nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
 
     def read_rows(self, rows: Rows) -> Iterator[tuple[Floats, Floats]]:
-        """Yield, for each text, the states and the log probabilities of the next word.
+        """Yield, for each text, the LSTM states and the log probabilities of the next word.
 
         Args:
             rows: word numbers of each text.
 
         Yields:
             States, shape `(contexts, hidden)`, and natural logarithms, shape `(contexts, V)`. A
-            context is the first words of a text, up to any word except the last.
+            context is a beginning of a text without the last word.
         """
         self.eval()
         for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
@@ -113,7 +115,10 @@ class Network(torch.nn.Module):  # type: ignore[misc]
                 yield row_states.double().numpy(), scores.numpy()
 
     def draw_words(self, firsts: Ids, length: int, draw: Generator) -> Ids:
-        """Draw the words after given first words, never the number 0, shape `(n, length)`."""
+        """Return random texts as word numbers, shape `(n, length)`, with given first words.
+
+        Word number 0 ("<unk>") is never drawn.
+        """
         self.eval()
         columns, state = [firsts], None
         for _ in range(length - 1):
@@ -127,7 +132,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return np.stack(columns, axis=1)
 
     def word_losses(self, rows: Rows) -> list[Floats]:
-        """Return the losses of the targets of each text, in nats; masked words are not targets."""
+        """Return the losses in nats of the words to predict in each text, without masked words."""
         losses = []
         for row, (_, states) in zip(rows, self.read_rows(rows), strict=True):
             kept = np.flatnonzero(row[1:] < self.words)
@@ -136,13 +141,14 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 
 
 def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = False) -> Network:
-    """Create the network of a plan, with the LSTM of torch or of Opacus.
+    """Return a new network with the sizes of a plan, and with the LSTM of torch or of Opacus.
 
     Args:
         words: number V of words with a probability.
-        plan: plan with the sizes.
-        source: network of the same sizes whose weights are copied, or None.
-        private: True for the LSTM of Opacus.
+        plan: training settings. The network uses `hidden`, `layers` and `dropout`.
+        source: network of the same sizes whose weights are copied, or None for torch's initial
+            weights.
+        private: True for the LSTM of Opacus, False for the LSTM of torch.
     """
     kind = require_module("opacus.layers", "lm.fit").DPLSTM if private else torch.nn.LSTM
     network = Network(words, plan.hidden, plan.layers, plan.dropout, kind)
@@ -153,7 +159,7 @@ def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = 
 
 
 def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
-    """Return Opacus' wrapper of a network, and its optimizer."""
+    """Return Opacus' wrapper of a network, and Opacus' optimizer for the wrapper."""
     model = require_module("opacus.grad_sample", "lm.fit").GradSampleModule(network)
     optimizer = require_module("opacus.optimizers", "lm.fit").DPOptimizer(
         torch.optim.SGD(network.parameters(), lr=plan.lr),
@@ -165,10 +171,10 @@ def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
 
 
 def draw_weights(network: Network, rng: Generator) -> None:
-    """Draw all weights from U(-.1, .1), in place; biases are 0.
+    """Replace all weights by draws from U(-.1, .1), and all biases by 0.
 
     Args:
-        network: the network; the padding row remains zero.
+        network: the network. The embedding of padding is set to zero.
         rng: generator for the weights.
     """
     with seeded_torch(rng), torch.no_grad():
@@ -180,15 +186,16 @@ def draw_weights(network: Network, rng: Generator) -> None:
 
 
 def record_losses(model: Any, rows: Rows, words: int) -> Any:
-    """Compute the loss of each record: the mean over its targets, or 0 without targets.
+    """Compute the loss of each text: the mean loss (in nats) over its words to predict.
 
     Args:
         model: a `Network`, or Opacus' wrapper of it.
         rows: word numbers of each text, for at least one text.
-        words: number V of the network.
+        words: number V of words that have a probability.
 
     Returns:
-        A tensor of losses with gradients, in nats, shape `(n,)`.
+        A tensor of losses, shape `(n,)`, with gradients. The loss of a text without words to
+        predict is 0.
     """
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
     ids, sizes, targets = _pad_rows([rows[number] for number in order], words)
@@ -213,7 +220,7 @@ def _split_rows(rows: Rows, size: int) -> list[Rows]:
 
 
 def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
-    """Return inputs, sizes and targets of rows; only Opacus' LSTM needs the longest row first."""
+    """Return padded inputs, text lengths and targets (the next words) of rows of word numbers."""
     table = np.full((len(rows), max(2, *map(len, rows))), words + 1)
     for number, row in enumerate(rows):
         table[number, : len(row)] = row
@@ -225,18 +232,19 @@ def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
 def learn_plain(
     network: Network, rows: Rows, valid: Rows, plan: FitPlan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
-    """Train without privacy, in place; the weights of the best epoch are kept.
+    """Train a network without privacy, in place, and keep the weights of the best epoch.
 
     Args:
         network: network with its initial weights.
-        rows: training texts as numbers.
-        valid: validation texts, which choose the epoch and the rate.
-        plan: plan of the training.
-        rng: generator for the order of the texts and the dropout.
-        progress: whether a progress bar is shown.
+        rows: training texts as word numbers.
+        valid: validation texts as word numbers. Their loss chooses the epoch and the learning rate.
+        plan: settings of the training.
+        rng: generator for the order of the texts and for dropout.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
 
     Returns:
-        Fields of `NextWordModel`: losses, epochs, and True if Ctrl-C stopped the training early.
+        A dictionary with fields of `NextWordModel`: `epochs`, `best_epoch`, `valid_losses` and
+        `partial`. `partial` is True if Ctrl-C stopped the training early.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -276,26 +284,26 @@ def learn_plain(
 def learn_private(
     network: Network, rows: Rows, plan: FitPlan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
-    """Train by DP-SGD with Opacus' sampler, clipping, noise and accountant, in place.
+    """Train a network by DP-SGD with Opacus, in place.
 
     Args:
-        network: network with a `DPLSTM` and its initial weights.
-        rows: training texts as numbers.
-        plan: plan of the training, with its noise.
+        network: network with an `opacus.layers.DPLSTM` and initial weights.
+        rows: training texts as word numbers.
+        plan: settings of the training, with the noise.
         rng: generator for the batches and the noise.
-        progress: whether a progress bar is shown.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
 
     Returns:
-        Fields of `NextWordModel`: the number of steps, including steps of an epoch that Ctrl-C
-        stopped; the number of complete epochs; and True if Ctrl-C stopped the training early. The
-        weights are from the last complete epoch.
+        A dictionary with fields of `NextWordModel`: `epochs` and `best_epoch` (both are the number
+        of complete epochs), `steps` (also in an epoch that Ctrl-C stopped), and `partial` (True if
+        Ctrl-C stopped the training early). The network has the weights of the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         ValueError: if the loss diverges.
 
     Warns:
-        UserWarning: if a step will take seconds.
+        UserWarning: if a step will take several seconds.
     """
     _warn_if_large(network, plan)
     model, optimizer = make_optimizer(network, plan)
@@ -322,7 +330,7 @@ def learn_private(
 
 
 def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
-    """Return the rows in random batches of texts with similar lengths."""
+    """Return the rows (texts) in random batches; texts of a batch have similar lengths."""
     shuffled = [rows[number] for number in rng.permutation(len(rows))]
     batches = []
     for pool in _split_rows(shuffled, _BATCHES_PER_POOL * batch):
@@ -333,7 +341,7 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
 
 
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:
-    """Take one step for a Poisson batch, in chunks that fit into memory; the batch may be empty."""
+    """Make one DP-SGD step for a batch, which may be empty, in chunks that fit into memory."""
     size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
     chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]
     for number, chunk in enumerate(chunks, 1):
@@ -352,7 +360,7 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: in
 
 
 def mean_loss(network: Network, rows: Rows) -> float:
-    """Compute the mean over texts of the mean loss over their targets."""
+    """Return the mean over texts of the loss of a text (the mean over its words to predict)."""
     network.eval()
     parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)
     with torch.no_grad():
@@ -360,7 +368,7 @@ def mean_loss(network: Network, rows: Rows) -> float:
 
 
 def _warn_if_large(network: Network, plan: FitPlan) -> None:
-    """Warn before private training on the CPU if its steps will take seconds."""
+    """Warn before private training on the CPU if a step will take several seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights
     held = min(plan.batch, _RECORDS_PER_CHUNK) * weights * 4 / 2**30

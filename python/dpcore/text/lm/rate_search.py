@@ -1,4 +1,4 @@
-"""Search of the learning rate and the clip of private training, by trainings on public texts."""
+"""Search for the learning rate and clipping norm of DP-SGD, by trainings on public texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Check the public texts of a search, and return them, or an empty tuple without a search."""
+    """Return the public texts for a search, after a check; () if `rate` is "fixed"."""
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
             raise invalid("public", "left out where rate is not 'searched'", public)
@@ -47,20 +47,22 @@ def search_plan(
     public: Sequence[str], texts: int, plan: FitPlan, start: Any, rows: TextRows,
     device: Any, seed: Any, progress: bool | None,
 ) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
-    """Search the learning rate and the clip on public texts.
+    """Choose the learning rate and the clipping norm by trainings on public texts.
 
     Args:
         public: public texts.
-        texts: number of private texts, which is the only information on them that the search uses.
-        plan: plan of the private training.
-        start: `NextWordModel` whose weights are the start, or None.
-        rows: converter of the private training, for its length and mask.
+        texts: number of private texts. The search uses no other information on the private texts.
+        plan: settings of the private training.
+        start: `NextWordModel` whose weights are the initial weights, or None for random weights.
+        rows: converter from texts to numbers, which states the largest text length and the mask
+            token.
         device: device for the trainings.
-        seed: seed of all trainings of the search.
-        progress: whether progress bars are shown.
+        seed: seed of weights, batches and noise in all trainings of the search.
+        progress: True shows progress bars, False shows no bars. None shows bars for long work.
 
     Returns:
-        The plan with the chosen rate and clip, and fields of `NextWordModel`.
+        The plan with the chosen learning rate and clipping norm, and a dictionary with the number
+        of settings tried and the numbers of public texts.
     """
     order = np.random.default_rng(seed).permutation(len(public))
     n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), _count_search_texts(texts, plan)
@@ -83,22 +85,26 @@ def _search_rate(
     train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
     progress: bool | None,
 ) -> tuple[FitPlan, int]:  # fmt: skip
-    """Find the learning rate and the clip of private training, by trainings on public texts.
+    """Find the best learning rate and clipping norm among settings tried on public texts.
 
-    Each training has as many steps as the private training, and the same noise per step and weight.
+    Each training has as many steps as the private training, and the same standard deviation of the
+    noise in an averaged gradient.
 
     Args:
-        train: public texts as numbers. They are repeated, or partly read, to fill the steps.
-        valid: other public texts; their mean loss compares the settings.
-        words: number V of words in their vocabulary.
-        plan: plan of the private training. The search starts from its rate and clip.
-        source: network whose weights are the start, or None.
+        train: public texts as word numbers, as many as the steps need. A text may occur several
+            times.
+        valid: other public texts as word numbers. The setting with the lowest mean loss on them is
+            the best.
+        words: number of words that have a probability, including "<unk>".
+        plan: settings of the private training. The search starts from `plan.lr` and `plan.clip`.
+        source: network whose weights are the initial weights, or None for random weights.
         device: device for the trainings.
-        seed: seed of weights, batches and noise, the same for all settings.
-        progress: whether a progress bar is shown for each training.
+        seed: seed of weights, batches and noise. All settings have the same seed.
+        progress: True shows a progress bar for each training, False shows no bar. None shows a bar
+            for long work.
 
     Returns:
-        The plan with the best rate and clip, and the number of settings that were tried.
+        The plan with the best learning rate and clipping norm, and the number of settings tried.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C.
@@ -137,5 +143,5 @@ def _search_rate(
 
 
 def _count_search_texts(texts: int, plan: FitPlan) -> int:
-    """Return the number of public texts that give as many steps as private training on `texts`."""
+    """Return how many public texts the search needs for as many steps as the private training."""
     return -(-texts * min(plan.batch, _SEARCH_BATCH_SIZE) // plan.batch)

@@ -1,4 +1,4 @@
-"""Settings of a next-word model: the conversion of texts to numbers, and the training plan."""
+"""Settings of a next-word model: conversion of texts to word numbers, and training plan."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _MIN_VOCABULARY_COUNT: Final = 2
 
 @dataclass(frozen=True, repr=False)
 class TextRows(Shown):
-    """Converter from texts to numbers; the words that can be predicted have the lowest numbers.
+    """Converter from texts to word numbers for a next-word model.
 
-    Numbers 0 to V - 1 are "<unk>" and the words of the vocabulary, which have a probability. V is a
-    masked word and V + 1 is padding. These two can only be inputs and are never predicted.
+    Number 0 is "<unk>", and numbers 1 to V - 1 are the words of the vocabulary. The model gives
+    these V numbers a probability. Number V is a masked word, and number V + 1 is padding. Masked
+    words and padding can be inputs, but the model never predicts them.
 
     Args:
-        vocabulary: see `_check_vocabulary` of `model`.
-        length: largest number of words of a text that are read; further words are cut.
+        vocabulary: vocabulary of single words, with "<unk>" for unknown words.
+        length: largest number of words of a text that the model reads. Further words are left out.
         masked: token that replaces masked words.
     """
 
@@ -44,16 +45,16 @@ class TextRows(Shown):
 
     @property
     def size(self) -> int:
-        """Number V of words that have a probability, including "<unk>"."""
+        """Number V of the words that have a probability, including "<unk>"."""
         return len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
-        """Return the word numbers of each text, and the number of texts that were cut."""
+        """Return the word numbers of each text, and the number of texts with left-out words."""
         rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
         return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
     def _numbers(self, text: str) -> Iterator[int]:
-        """Yield the numbers of a text; text between mask tokens is split by the tokeniser."""
+        """Yield the word numbers of a text, with the number V for each mask token."""
         first = len(self.vocabulary.reserved)
         for is_mask, run in groupby(text.split(), self.masked.__eq__):
             if is_mask:
@@ -65,22 +66,26 @@ class TextRows(Shown):
                 yield number - first if number >= first else self.size
 
     def count_targets(self, rows: Rows) -> Ids:
-        """Count the targets by word: all words except the first of each text, without masks.
+        """Count how often each word is a target, that is, a word to predict.
 
         Returns:
-            Counts, shape `(V,)`.
+            Counts, shape `(V,)`. The first word of each text is not a target, and masked words are
+            not targets.
         """
         targets = np.concatenate([row[1:] for row in rows])
         return np.bincount(targets[targets < self.size], minlength=self.size)
 
     def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
-        """Return the losses of the targets of each row from counts plus 1 (Laplace smoothing)."""
+        """Return the losses (in nats) of the words to predict, under word frequencies.
+
+        The frequencies are proportional to the counts plus 1 (Laplace smoothing).
+        """
         law = np.log((counts + 1.0) / (counts.sum() + self.size))
         return [-law[row[1:][row[1:] < self.size]] for row in rows]
 
 
 def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
-    """Create a vocabulary of the words that occur twice in texts, without the mask token."""
+    """Return a vocabulary of the words that occur at least twice, without the mask token."""
     kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
     unmasked = [text for text in kept if text]
     if not unmasked:
@@ -90,21 +95,21 @@ def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FitPlan(Shown):
-    """Plan of a training: length, rates and sizes, and the noise of private training.
+    """Settings of a training: epochs, batch size, learning rate, model size and noise.
 
     Args:
         optimiser: "sgd" or "adam".
         epochs: largest number of passes over the texts.
-        batch: number of texts per step; the expected number for Poisson batches.
+        batch: number of texts per step. For Poisson batches, it is the expected number.
         lr: learning rate of the first step.
-        hidden: number of entries of a state.
+        hidden: number of entries of the LSTM state.
         layers: number of layers of the LSTM.
-        dropout: share of dropped entries.
-        delta: delta at which epsilon holds. This field and all following fields are None for plain
-            training.
-        sigma: noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: largest norm of the gradient of a record.
-        rate: probability that a record is in a batch.
+        dropout: share of the entries that dropout sets to 0 in training.
+        delta: delta of the (epsilon, delta) guarantee. `delta`, `sigma`, `clip` and `rate` are None
+            for training without privacy.
+        sigma: noise multiplier of DP-SGD: the standard deviation of the noise divided by `clip`.
+        clip: largest L2 norm of the gradient of one text (the clipping norm).
+        rate: probability that a text is in a batch.
     """
 
     optimiser: str
@@ -121,17 +126,17 @@ class FitPlan(Shown):
 
     @property
     def is_private(self) -> bool:
-        """True for the private recipe, with or without noise."""
+        """True for training by DP-SGD, even if the noise is 0."""
         return self.sigma is not None
 
 
 def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> Any:
-    """Return an Opacus accountant with a history of these steps.
+    """Return an Opacus privacy accountant that has recorded a number of steps.
 
     Args:
-        plan: plan with sigma and rate.
+        plan: plan with the noise multiplier `sigma` and the sampling rate `rate`.
         steps: number of steps.
-        kind: class of the accountant, "PRVAccountant" or "RDPAccountant".
+        kind: class name of the accountant, "PRVAccountant" or "RDPAccountant".
     """
     accountant = getattr(require_module("opacus.accountants", "a private next-word model"), kind)()
     accountant.history = [(plan.sigma, plan.rate, steps)]
@@ -140,7 +145,7 @@ def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> A
 
 @contextmanager
 def ignore_order_warnings() -> Iterator[None]:
-    """Ignore Opacus' warnings about RDP orders; its PRV accountant uses RDP only for a grid."""
+    """Hide Opacus' warnings about RDP orders, which do not affect its PRV accountant."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Optimal order is the")
         yield

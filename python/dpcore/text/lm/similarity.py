@@ -1,8 +1,8 @@
-"""Distances between two models: of weights, of hidden states, and of next-word distributions.
+"""Distances between two models: their weights, hidden states and next-word distributions.
 
-A distance needs a reference value. Two models of the same size with the same initial weights are
-close because training has changed them only a little. Compare their distance with the distance of
-two models trained on disjoint halves of one set.
+Two models with the same initial weights can be close only because training has changed the weights
+little. Therefore compare a distance with a reference: the distance of two models that are trained
+on disjoint halves of one data set.
 """
 
 from __future__ import annotations
@@ -37,19 +37,22 @@ _BASELINE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Distances(Record):
-    """Three distances of two arrays; each is 0 if the arrays are equal up to the maps it ignores.
+    """Three distances of two arrays of representations: CKA, PWCCA and Procrustes.
 
     Attributes:
-        cka: 1 - linear CKA, from 0 to 1. It ignores orthogonal maps, scale and shift of each array.
+        cka: 1 - linear CKA, from 0 to 1. An orthogonal map, a scale factor or a shift of an array
+            does not change this distance.
         pwcca: 1 - projection-weighted mean of the canonical correlations, from 0 to 1. The weights
-            come from the first array, so `representation_distances(b, a)` has another value. It
-            ignores every invertible map of the second array, and scale and shift of each array.
-        procrustes: squared distance after the best orthogonal map, from 0 to 2. It ignores the same
-            maps as CKA.
+            come from the first array, so the order of the arrays matters. An invertible linear map
+            of the second array, a scale factor or a shift of an array does not change this
+            distance.
+        procrustes: squared Frobenius distance of the normalised arrays after the best orthogonal
+            map, from 0 to 2. An orthogonal map, a scale factor or a shift of an array does not
+            change this distance.
         rows: number of rows of each array.
-        columns: number of columns of the first array and of the second array.
-        directions: for each array, the number of directions in PWCCA. Their singular values are at
-            least 1e-10 of the largest singular value.
+        columns: number of columns of the first array, and of the second array.
+        directions: for each array, the number of singular directions that PWCCA uses. These have
+            singular values of at least 1e-10 times the largest singular value.
     """
 
     cka: float
@@ -64,7 +67,7 @@ class Distances(Record):
         return {name: encode_value(value) for name, value in list_shown_fields(self)}
 
     def __str__(self) -> str:
-        """Format the three distances as a table."""
+        """Return a table with the three distances."""
         return align_rows([_DISTANCE_HEADER, _list_cells("arrays", self)], left=())
 
 
@@ -73,9 +76,11 @@ class Closeness(Record):
     """Distances between two next-word models.
 
     Attributes:
-        decoder: distances of the decoder weights, with a row for each word.
-        states: distances of the hidden states, with a row for each context, or None without texts.
-        kl: means over the contexts of KL(a || b) and of KL(b || a), in nats, or None without texts.
+        decoder: distances of the decoder weights. The arrays have one row per word.
+        states: distances of the hidden states. The arrays have one row per context (beginning of a
+            text). None if no texts were given.
+        kl: KL(a || b) and KL(b || a) of the next-word distributions of models a and b, in nats,
+            each as a mean over contexts. None if no texts were given.
     """
 
     decoder: Distances
@@ -83,12 +88,12 @@ class Closeness(Record):
     kl: tuple[float, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain data."""
+        """Return all distances as plain data."""
         states = None if self.states is None else self.states.to_dict()
         return {"decoder": self.decoder.to_dict(), "states": states, "kl": encode_value(self.kl)}
 
     def __str__(self) -> str:
-        """Format the distances, the divergences, and a note on their interpretation."""
+        """Return a table of the distances, the divergences, and a note on the reference value."""
         rows = [_DISTANCE_HEADER, _list_cells("decoder", self.decoder)]
         rows += [] if self.states is None else [_list_cells("states", self.states)]
         lines = ["How close two next-word models are (0: as one model)", align_rows(rows, left=())]
@@ -102,31 +107,34 @@ class Closeness(Record):
 def representation_distances(a: Any, b: Any) -> Distances:
     """Compute the linear CKA, PWCCA and Procrustes distances of two arrays of representations.
 
-    Columns are centred, and each array is divided by its Frobenius norm. Let ``s`` be the singular
-    values and ``u`` the left singular vectors of an array, and let ``|.|`` be the Frobenius norm.
-    Then
+    Columns are centred, and each array is divided by its Frobenius norm. Let ``u_a`` and ``u_b`` be
+    the left singular vectors of the arrays, and let ``|.|`` be the Frobenius norm. The distances
+    are:
 
-    - CKA is ``1 - |b' a|^2 / (|a' a| |b' b|)``;
-    - Procrustes is ``2 - 2`` times the sum of the singular values of ``a' b``;
-    - PWCCA is ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
+    - CKA: ``1 - |b' a|^2 / (|a' a| |b' b|)``;
+    - Procrustes: ``2 - 2`` times the sum of the singular values of ``a' b``;
+    - PWCCA: ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
       values of ``u_a' u_b``. Let ``h`` be the canonical directions of the first array. The weights
       ``w`` are proportional to the sum of ``|h' c|`` over the columns ``c`` of the first array. An
-      orthogonal map of the first array changes these weights. Directions with a singular value
-      below 1e-10 of the largest are left out. If the first array has more directions than the
-      second, only as many weights are used as there are correlations.
+      orthogonal map of the first array changes these weights. PWCCA leaves out directions with a
+      singular value below 1e-10 times the largest. There are as many weights as canonical
+      correlations.
 
     Args:
-        a: array of shape `(n, d)` with n > d: one row for each word or context, one column for each
-            neuron.
-        b: array of shape `(n, e)` with n > e, with the same words or contexts in its rows.
+        a: array of shape `(n, d)` with n > d. Rows are words or contexts, and columns are neurons.
+        b: array of shape `(n, e)` with n > e. The rows are the same words or contexts as in `a`.
 
     Returns:
         The three distances.
 
     Raises:
-        TypeError: if an array does not hold real numbers.
-        ValueError: if an array is not a matrix of finite numbers, has at most as many rows as
-            columns, or has only equal rows. Also if the arrays have different numbers of rows.
+        TypeError: if an array does not contain real numbers.
+        ValueError: for one of these reasons:
+
+            - an array is not a matrix of finite numbers;
+            - an array does not have more rows than columns;
+            - all rows of an array are equal;
+            - the arrays have different numbers of rows.
 
     Source:
         Kornblith, Norouzi, Lee and Hinton (2019) (CKA); Morcos, Raghu and Bengio (2018) (PWCCA);
@@ -162,23 +170,25 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
     """Compute the distances between the weights, states and next-word distributions of two models.
 
     Args:
-        a: a model. Its canonical directions define the weights in PWCCA, the projection-weighted
-            canonical correlation analysis.
+        a: a model. The weights in PWCCA (projection-weighted canonical correlation analysis) come
+            from this model.
         b: a model with the same vocabulary as `a`.
-        texts: held-out texts, which provide the contexts. None compares only the decoder weights.
+        texts: texts that are not training texts. Hidden states and next-word distributions are
+            compared on the beginnings of these texts. None compares only the decoder weights.
 
     Returns:
-        The distances; with texts also the mean divergences of the next-word distributions.
+        The distances. If there are texts, also the mean KL divergences of the next-word
+        distributions.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
             - the vocabularies have different words, or the same words in another order;
-            - the models read texts in different ways;
-            - a model has at least as many hidden entries as words;
-            - the rows of a decoder are equal or not finite;
-            - the texts have too few contexts.
+            - the models have different values of `length` or `masked`;
+            - the LSTM state of a model has at least as many entries as there are words;
+            - the decoder weights of a model have only equal rows, or are not finite;
+            - the texts have no more contexts than the LSTM state has entries.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5 (decoders of two models).
@@ -215,7 +225,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
 
 
 def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
-    """Raise an error unless two models have the same words in the same order, and enough words."""
+    """Raise an error if two models have different words or another order, or too few words."""
     if a.vocabulary != b.vocabulary:
         mine, theirs = a.vocabulary.words, b.vocabulary.words
         if sorted(mine) == sorted(theirs):
@@ -229,7 +239,7 @@ def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
 
 
 def _normalise_columns(name: str, value: Any) -> Floats:
-    """Return an array with centred columns and Frobenius norm 1."""
+    """Return a copy of an array with centred columns and Frobenius norm 1."""
     requirement = "a matrix of finite numbers with more rows than columns"
     array = numeric(name, requirement, value)
     if array.ndim != 2 or not array.size or not len(array) > array.shape[1]:
@@ -248,7 +258,7 @@ def _normalise_columns(name: str, value: Any) -> Floats:
 
 
 def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the singular value decomposition without directions that are rounding errors."""
+    """Return the singular value decomposition, without directions of tiny singular values."""
     u, s, v = np.linalg.svd(array, full_matrices=False)
     kept = s >= _MIN_SINGULAR_VALUE * s[0]
     return u[:, kept], s[kept], v[kept]

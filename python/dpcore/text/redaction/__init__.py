@@ -1,4 +1,4 @@
-"""Redaction of texts: policies that mask words, and measurements of what the masks hide."""
+"""Redaction of texts: policies that mask words, and attacks on the masked texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attackers on redacted texts, which use words, characters, and masks with their places."""
+"""Attackers on redacted texts, which use words, characters, and the positions of masks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ATTACKER_NEED: Final = (
 
 
 def _count_columns(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
-    """Count the occurrences of each column in each row, as a sparse matrix."""
+    """Return a sparse matrix with the number of times that each (row, column) pair occurs."""
     keys = np.sort(rows * shape[1] + columns)
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
     counts = np.diff(firsts, append=len(keys)).astype(np.float64)
@@ -60,7 +60,7 @@ def _count_columns(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
 
 
 def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
-    """Count all n-grams of these sizes in sequences of numbers, with a hash for each n-gram."""
+    """Count all n-grams of given sizes in sequences of numbers; a hash is the column number."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
     ends = np.repeat(np.cumsum(lengths), lengths)
     numbers = symbols.astype(np.uint64) + np.uint64(1)
@@ -82,7 +82,7 @@ def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
 
 
 def count_words(texts: Sequence[str]) -> Any:
-    """Count n-grams of 1 to 3 words, masks and punctuation marks, in lower case."""
+    """Count n-grams of 1 to 3 tokens: words in lower case, masks and punctuation marks."""
     tokens = [[token.lower() for token in _TOKEN.findall(text)] for text in texts]
     numbers = {word: _hash_word(word) for row in tokens for word in row}
     symbols = np.array([numbers[word] for row in tokens for word in row], np.int64)
@@ -95,7 +95,7 @@ def _hash_word(word: str) -> int:
 
 
 def count_characters(texts: Sequence[str]) -> Any:
-    """Count n-grams of 2 to 5 characters, with one character for each run of masks."""
+    """Count n-grams of 2 to 5 characters; one special character stands for adjacent masks."""
     padded = [f" {_MASK_RUN.sub(_MASK_CHARACTER, text)} " for text in texts]
     codes = "".join(padded).encode("utf-32-le", "surrogatepass")
     symbols = np.frombuffer(codes, np.uint32).astype(np.int64)
@@ -103,7 +103,11 @@ def count_characters(texts: Sequence[str]) -> Any:
 
 
 def count_places(texts: Sequence[str]) -> Any:
-    """Count masks and kept words by their place from each end, and their runs by length."""
+    """Count masks and kept words by their position from each end of the text.
+
+    The function also counts runs of adjacent masks (or kept words) by length, and the total numbers
+    of masks, kept words and all words.
+    """
     words = [[word == MASK for word in split_words(text)] for text in texts]
     lengths = np.array(list(map(len, words)))
     masked = np.array([flag for row in words for flag in row], np.int64)
@@ -133,14 +137,20 @@ _VIEWS: Final = (count_words, count_characters, count_places)
 
 
 def _weigh_inverse(counts: Any) -> _Floats:
-    """Return the weight of each column: lower if many rows have it, and 0 if no row has it."""
+    """Return a weight for each column (inverse document frequency).
+
+    A column that occurs in many rows has a low weight. A column that does not occur has weight 0.
+    """
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1.0 + counts.shape[0]) / (1.0 + frequency)) + 1.0
     return np.where(frequency > 0, weights, 0.0)
 
 
 def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
-    """Return TF-IDF weights of the columns with a weight; rows have L2 norm 1 or 0."""
+    """Return TF-IDF weights of the columns with inverse weights above 0.
+
+    Each row has L2 norm 1, or 0 if the row is empty.
+    """
     weights = counts.copy()
     weights.data = (1.0 + np.log(counts.data)) * inverse[counts.indices]
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
@@ -150,11 +160,11 @@ def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
 
 
 class NGramRegression:
-    """Logistic regression on n-grams of words and characters, and on masks and their places.
+    """Logistic regression on n-grams of words and characters, and on positions of masks.
 
-    Each of these three groups has TF-IDF weights of norm 1. The weight of the places is chosen by
-    cross-validation on the training texts, because there are more training texts than validation
-    texts.
+    There are three groups of columns: n-grams of words, n-grams of characters, and counts of masks
+    by position. In each group, a text has TF-IDF weights with L2 norm 1. The factor of the third
+    group is chosen by cross-validation on the training texts.
 
     Source:
         Joachims (1998) for linear classifiers on all words; Weinberger et al. (2009) for hashed
@@ -175,7 +185,7 @@ class NGramRegression:
 
         Args:
             texts: redacted texts.
-            truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
+            truth: 1 for sensitive texts, 0 for safe texts, shape (n,).
         """
         counts = [count(texts) for count in _VIEWS]
         self._inverse = [_weigh_inverse(matrix) for matrix in counts]
@@ -185,13 +195,13 @@ class NGramRegression:
         return self
 
     def scores(self, texts: Sequence[str]) -> _Floats:
-        """Return a score for each text, higher for the sensitive set, shape (n,)."""
+        """Return a score for each text, shape (n,). A high score means a sensitive text."""
         pairs = zip(_VIEWS, self._inverse, strict=True)
         views = [_weigh_counts(count(texts), inverse) for count, inverse in pairs]
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
 
     def _choose_share(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
-        """Return the weight of the places with the largest mean AUC in cross-validation."""
+        """Return the factor of the mask positions with the best mean AUC in cross-validation."""
         # Each fold has every third text of each set.
         order = np.argsort(np.argsort(truth, kind="stable"), kind="stable")
         folds = order % _FOLDS
@@ -221,12 +231,12 @@ def _make_regression() -> Any:
 
 
 class TextEstimator:
-    """Wrapper of an estimator on texts, for calls of `infer` with row numbers.
+    """Wrapper that gives texts to an estimator, although `infer` passes row numbers.
 
     Args:
         model: object with `fit(texts, truth)` and `scores(texts)`, or a scikit-learn estimator for
-            texts. It is copied before fitting.
-        texts: the texts; a row contains the position of a text in this list.
+            texts. `infer` fits a copy of the object.
+        texts: the texts. Each row that `infer` passes contains the position of a text in this list.
     """
 
     def __init__(self, model: Any, texts: Sequence[str]) -> None:
@@ -240,7 +250,7 @@ class TextEstimator:
         self._model.fit(self._select(rows), truth)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method or attribute of the model; methods take row numbers."""
+        """Return a method or attribute of the model. A returned method accepts row numbers."""
         # `scores` is the method of an attacker on texts. The other names are from scikit-learn.
         if name in ESTIMATOR_ANSWERS:
             if has_all(self._model, "scores"):
@@ -265,13 +275,14 @@ class TextEstimator:
 
 
 def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Separate attackers on vectors from attackers on texts, which have a method `scores`.
+    """Return the attackers on vectors, and the attackers on texts (with a method `scores`).
 
     Args:
-        attackers: attackers, as `sweep` takes them.
+        attackers: the argument `attackers` of `redaction.sweep`: an attacker or a list of
+            attackers.
 
     Raises:
-        TypeError: if an entry is not an attacker of one of these kinds.
+        TypeError: if an entry is neither an attacker on vectors nor an attacker on texts.
         ValueError: if the list is empty.
     """
     if attackers is None:
