@@ -46,7 +46,7 @@ class WordMechanism(Record):
     splits into words. The mechanism replaces the words of a text independently.
 
     Args:
-        vectors: at least two words, with different vectors.
+        vectors: the words and their vectors: at least two words, all vectors different.
         epsilon: privacy parameter per unit of distance, above 0.
 
     Raises:
@@ -74,7 +74,7 @@ class WordMechanism(Record):
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon per unit of `pair(a, b).distance`."""
+        """Claimed epsilon per unit of distance between two inputs (`pair(a, b).distance`)."""
         return self.epsilon
 
     @property
@@ -89,7 +89,7 @@ class WordMechanism(Record):
 
     @cached_property
     def name(self) -> str:
-        """Constructor call, with the vectors given by their number, dimension and SHA-256."""
+        """Constructor call as text, with number, dimension and SHA-256 digest of the vectors."""
         about = f"<{len(self.vectors):,} words, dim={self.vectors.dim}, sha256 "
         parts = [f"{about}{self.vectors.sha256[:16]}>"]
         for field in fields(self)[1:]:
@@ -166,7 +166,7 @@ class WordMechanism(Record):
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes for a report on a pair."""
+        """Return notes for a report on a pair, such as that the number of words is released."""
         return (_LENGTH_NOTE,) if self._is_text(pair.x) or self._is_text(pair.x_prime) else ()
 
     def rewrite(
@@ -229,7 +229,7 @@ class WordMechanism(Record):
         return Rewriter(self.rewrite)
 
     def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
-        """Compute three losses between two texts: of one word, of all words, and at a delta.
+        """Compute the loss at the worst word and of the whole texts, also as bounds at a delta.
 
         Args:
             a: a text or a list of words.
@@ -319,7 +319,7 @@ class WordMechanism(Record):
         return lengths
 
     def _is_text(self, x: Any) -> bool:
-        """Return True for an input that is neither one word nor the number of one word."""
+        """Return True for a text: a list, a tuple, or a string that is not a word in `vectors`."""
         return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
     def _read_words(
@@ -361,7 +361,7 @@ class WordMechanism(Record):
     def _read_two(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the word numbers of two inputs, and a mask of the places that differ."""
+        """Return the word numbers of two inputs, and a mask of the places with different words."""
         words, first = self._read_words("a", a, unknown)
         others, second = self._read_words("b", b, unknown)
         if len(words) != len(others):
@@ -429,7 +429,7 @@ class TableMechanism(WordMechanism):
         return total
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Compute the exact privacy loss of a pair from the table, in the worse direction.
+        """Compute the exact privacy loss of two inputs, the larger one of the two directions.
 
         Args:
             pair: two words or two texts.
@@ -500,7 +500,7 @@ class TableMechanism(WordMechanism):
 
     @cached_property
     def _prepare_last(self) -> Callable[[bytes], _PreparedRows]:
-        """Function that prepares rows for a byte string of numbers; it caches its last result."""
+        """Function from word numbers (as bytes) to prepared rows; it caches its last result."""
         return lru_cache(maxsize=1)(self._prepare)
 
     def _prepare(self, key: bytes) -> _PreparedRows:

@@ -45,7 +45,7 @@ class NoisyMechanism(MetricMechanism):
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
-        """Create an instance; for one-dimensional vectors, of the subclass that is a table."""
+        """Create an instance of the class, or of its subclass for one-dimensional vectors."""
         is_line = isinstance(vectors, Embedding) and vectors.dim == 1
         kind: type[Self] = _LINE_MECHANISMS.get(cls, cls) if is_line else cls
         return super().__new__(kind)
@@ -124,7 +124,7 @@ class MetricLaplace(NoisyMechanism):
 
 
 class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
-    """`MetricLaplace` on one-dimensional vectors: each output has an interval of the noise."""
+    """`MetricLaplace` on one-dimensional vectors: an interval of the noise leads to each output."""
 
     # Draws are the same as in other dimensions, so no table has to be prepared for them.
     _draw = NoisyMechanism._draw
@@ -196,7 +196,7 @@ class Vickrey(NoisyMechanism):
         return np.where(coins < second, words[:, 1], words[:, 0])
 
     def _share_of_second(self, first: Floats, second: Floats) -> Floats:
-        """Return the probability of the second nearest word from the two distances."""
+        """Return the probability that the output is the second nearest word."""
         weight = self.t * first
         whole = weight + (1.0 - self.t) * second
         # The whole is 0 if t = 1 and the noisy vector equals the nearest word's vector.
@@ -204,7 +204,7 @@ class Vickrey(NoisyMechanism):
 
 
 class VickreyOnLine(TableMechanism, Vickrey):
-    """`Vickrey` on one-dimensional vectors: its probabilities are integrals over intervals."""
+    """`Vickrey` on one-dimensional vectors: output probabilities are integrals over intervals."""
 
     _draw = NoisyMechanism._draw
 
