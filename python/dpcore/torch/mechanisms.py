@@ -113,7 +113,7 @@ class EncoderMechanism:
         return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
-        """Return 4,000 if the encoder is random on a text of the pair, otherwise None."""
+        """Return the default number of trials: 4,000 if encodings of the pair are random."""
         return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
 
     def _is_random_on(self, pair: Pair) -> bool:
@@ -132,7 +132,7 @@ class EncoderMechanism:
         return self
 
     def _has_new_vector(self) -> bool:
-        """Return True if a new encoding of a stored text differs from its stored vector."""
+        """Return True if encodings of a stored text are random or differ from its vector."""
         if not self._learnt:
             return False
         text, learnt = next(reversed(self._learnt.items()))

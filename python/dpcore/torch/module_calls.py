@@ -100,7 +100,7 @@ def _list_parts(whole: Any) -> list[Any]:
 
 
 def are_equal(left: Any, right: Any) -> bool:
-    """Return True if two leaves, or lists of leaves, are equal; NaN equals NaN."""
+    """Return True if two values (or lists of values) are equal; NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if isinstance(left, list):

@@ -325,7 +325,7 @@ class PrivateEncoder(Shown):
                 notebook.
 
         Returns:
-            The pair of texts. The encoder also stores the pair, and its `repr` shows its epsilon.
+            The pair of texts. The encoder also stores this pair, so that `repr` can show it.
 
         Raises:
             TypeError: if `texts` is one string, or holds objects other than strings.
@@ -405,7 +405,7 @@ class PrivateEncoder(Shown):
         return f"PrivateEncoder of {self.encoder.name}"
 
     def _lines(self) -> list[Row]:
-        """List the claim, the true epsilon, the texts they cover, and the numbers so far."""
+        """List the rows of the report, such as the claim and the true epsilon."""
         return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
@@ -434,7 +434,7 @@ class PrivateEncoder(Shown):
         device: Any = None,
         probe: Any = None,
     ) -> PrivateEncoder:
-        """Load an encoder that `save_pretrained` saved; no code is run and no network is used.
+        """Load an encoder that `save_pretrained` saved, without pickle and without network.
 
         Args:
             folder: path of a folder on this machine.

@@ -229,7 +229,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
     @cached_property
     def _intervals(self) -> tuple[Floats, Floats, Ints]:
-        """Ends of intervals, and the two nearest words in each interval, shape `(n, 2)`."""
+        """Lower and upper ends of n intervals, and the two nearest words in each interval."""
         line = np.sort(self.vectors.vectors[:, 0])
         # The two nearest words change at the midpoint of adjacent words and of words two places
         # away.
