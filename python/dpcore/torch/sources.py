@@ -247,7 +247,7 @@ class NoiseSource(Shown):
 
     @property
     def name(self) -> str:
-        """Path of the module, with the number of the call if there are several calls."""
+        """Path of the module; with several calls of the module, also the number of the call."""
         place = self.path or ("(root)" if self.path == "" else f"({type(self.module).__name__})")
         return f"{place}, call {self.call} of {self.calls}" if self.calls > 1 else place
 
