@@ -242,7 +242,7 @@ class _TraceCourse:
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
     def _judge_error(self, error: Exception) -> _SettledOutcome:
-        """Decide the outcome for an error on x' only, by ordinary runs."""
+        """Return the outcome for an error on x' only, which ordinary runs confirm or not."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
@@ -266,7 +266,7 @@ class _TraceCourse:
         return draw.untraceable
 
     def _take_other_order(self, number: int) -> _SettledOutcome | None:
-        """Replace the draw by a trace of the other order of the pair, which has a larger loss."""
+        """Trace the last draw again with x and x' exchanged, which has a larger loss."""
         other = trace_draw(self.function.swap(), number)
         settled = self._judge_draw(other)
         if settled is None:
@@ -300,7 +300,7 @@ class _TraceCourse:
         return _SettledOutcome("a step may be hidden", "audit it")
 
     def _shows_above(self) -> bool:
-        """Return True if outputs show a loss above the claim.
+        """Return True if the outputs show that the loss is above the claim.
 
         A move is the change of the noise on x' after which the run on x' returns the output of x.
         If a small share of the move already changes the output, then the output contains the noisy
@@ -368,7 +368,7 @@ class _TraceCourse:
         )
 
     def _describe_cover(self) -> str:
-        """Describe the noise that the loss covers, with the reason if it is not every noise."""
+        """Describe the noise for which the loss holds, with the reason if it is not all noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
             reason = self._find_gap(draw)

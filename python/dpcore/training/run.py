@@ -162,8 +162,9 @@ def audit_run(
         rng: None, a seed, or a numpy Generator, for the coins. `fit` does not receive it.
 
     Returns:
-        The `OutputsAudit` of the run. Its field `auc` is the area under the ROC curve of the
-        scores, and `ceiling` is the largest bound that this number of guesses can certify.
+        The `OutputsAudit` of the run. Its property `ceiling` is the largest epsilon that this
+        number of guesses can certify. Its field `auc` is the probability that the score of an
+        included canary is above that of another canary.
 
     Raises:
         TypeError: if an argument has the wrong type.
