@@ -339,7 +339,8 @@ class LearntScale(torch.nn.Module):
 class NoiseLayer(torch.nn.Module):
     """Base class of noise layers: ``layer(x)`` returns ``x + scale s`` with new noise s.
 
-    X
+    Use the layers for audits and experiments, not to release data. The last bits of noisy floats
+    reveal the input (see `dpcore.sample`), and torch's random generators are not cryptographic.
 
     The layer draws, scales and adds s in float64, and then rounds the sum to the dtype of x (for 16
     bits first to float32, as in torch). If the device does not support float64 (mps), the layer

@@ -186,7 +186,7 @@ def record_calls(
 
     Args:
         module: the module; it runs in its present mode (train or eval).
-        X
+        key: function that identifies modules, see `name_modules`.
         check: function that raises an error for a module that must not be called.
         args: positional arguments of the module.
         kwargs: keyword arguments of the module.

@@ -39,7 +39,7 @@ class DrawTrace:
             run.
         rows: linear conditions on a move, which is a change of the noise on x' that gives the
             output of x.
-        X
+        table: scales and kinds of the noise, one entry for each random value.
         move: the move with the smallest privacy cost.
         order: 1 for the pair as given, -1 for the exchanged pair.
         partings: places in the code at which the runs on x and x' differ.

@@ -205,7 +205,7 @@ def _equal_words(first: Any, second: Any) -> bool:
 
 @contextmanager
 def keep_global_states() -> Iterator[None]:
-    """Restore the states of the global generators of Python and numpy at the end."""
+    """Within a block, keep the states of the global generators of Python and numpy."""
     state = _read_global_states()
     try:
         yield

@@ -142,7 +142,7 @@ def choose_index(
 
 
 def _choose_items(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
-    """Choose from a population: as a step if probabilities are given, otherwise as a fixed draw."""
+    """Choose items: as one step if probabilities are given, otherwise as a fixed draw."""
     names = dict(zip(("a", "size", "replace", "p"), arguments, strict=False), **named)
     if names.get("p") is None:
         return run.fix("choice", lambda base: base.choice(*arguments, **named))
@@ -220,7 +220,7 @@ class TracedGenerator(np.random.Generator):
 
     @property
     def bit_generator(self) -> Any:
-        """The source of bits. Draws from it are not traced; this is noted."""
+        """The source of bits. Draws from the source are not traced; the trace records this."""
         ENTROPY.append("bit_generator")
         return super().bit_generator
 
@@ -363,7 +363,7 @@ def _replace_seeding(original: Any) -> Any:
 
 
 class _LegacyClass(type):
-    """The class of `RandomState` during a trace: without a seed it makes traced instances."""
+    """Replacement of the class `RandomState`; a call without a seed makes a traced instance."""
 
     def __call__(cls, seed: Any = None) -> Any:
         run = get_active_run()

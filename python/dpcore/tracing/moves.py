@@ -1,4 +1,4 @@
-"""The cheapest move of the noise that keeps all values read or returned, and all comparisons.
+"""Search for the cheapest move: a change of the noise on x' that gives the output of x.
 
 Let z be the noise, and let s be the move that is added to z on x'. A number that the code reads,
 compares or returns has the value q + c z on x. On x', it has the value q' + c (z + s). A number

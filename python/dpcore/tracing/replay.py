@@ -305,7 +305,7 @@ class TracedRun:
     def _match_draw(
         self, law: NoiseLaw, shape: tuple[int, ...], parameter: Any, place: Place, number: int
     ) -> NoiseDraw | None:
-        """Return the draw of x that this draw repeats, and record their differences."""
+        """Return the draw of the run on x that this draw repeats; record differences."""
         if self.reference is None:
             return None
         start, size = self._next_start(), int(np.prod(shape))
@@ -347,7 +347,7 @@ class TracedRun:
             raise EndlessRun(text)
 
     def fix(self, name: str, call: Callable[[np.random.Generator], Any]) -> Any:
-        """Make a draw without a law: all runs with the same noise take the same bits."""
+        """Draw fixed random numbers: runs with the same noise get the same numbers."""
         place = find_place()
         self.count_call()
         key = place, name

@@ -397,7 +397,7 @@ class _TraceCourse:
     # The result.
 
     def to_trace(self) -> Trace:
-        """X"""
+        """Return the result as a `Trace`."""
         assert self.settled is not None
         has_loss = self.settled.outcome in (
             "above the claim on this pair",
