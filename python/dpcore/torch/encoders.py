@@ -162,7 +162,7 @@ class Encoder:
         """Compute the vectors of texts.
 
         Args:
-            texts: strings, at least one; they are not checked again.
+            texts: strings, at least one, which the caller has checked.
 
         Returns:
             A detached tensor of floats, shape `(len(texts), width)`.
@@ -383,7 +383,7 @@ class Randomness(Shown):
     mean: Any
 
     def __str__(self) -> str:
-        """Return one line for a report: how rare a difference can be that the calls missed."""
+        """Return one line for a report: how frequent differences can be that no call showed."""
         counts = self.rows, self.calls
         row, call = (100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / count)) for count in counts)
         return (
@@ -402,7 +402,8 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     Args:
         encoder: the encoder.
         text: the text.
-        rounding: largest distance that counts as rounding, see `rounding_of`.
+        rounding: largest distance between two encodings of one text, relative to their norm, that
+            is taken as rounding. None means 1e-5, or .05 for bfloat16 and float16.
     """
     generators = Generators.everywhere()
     copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
@@ -466,7 +467,8 @@ def check_batches(
     Args:
         encoder: the encoder.
         texts: distinct texts.
-        rounding: largest distance that counts as rounding, see `rounding_of`.
+        rounding: largest distance between two encodings of one text, relative to their norm, that
+            is taken as rounding. None means 1e-5, or .05 for bfloat16 and float16.
         refuse_state: True to raise an error if two calls with the same texts differ although the
             encoder uses no random generator. An encoder with an attribute ``random = True`` is
             accepted.

@@ -455,7 +455,7 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def description(self) -> Any:
-        """Native record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
         raise NotImplementedError(f"{type(self).__name__} has no description")
 
     def loss(self, x: npt.ArrayLike, x_prime: npt.ArrayLike, delta: float = 0.0) -> float:
@@ -559,7 +559,7 @@ class NoiseLayer(torch.nn.Module):
 class LaplaceNoise(NoiseLayer):
     """Laplace noise for L1 distances: each entry gets noise of density ``exp(-abs(s)/b) / (2b)``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     Arguments and errors are the same as in `NoiseLayer`; `scale` is b.
 
@@ -578,7 +578,7 @@ class LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.Laplace:
-        """Native record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
         return mechanisms.Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -589,7 +589,7 @@ class LaplaceNoise(NoiseLayer):
 class L2LaplaceNoise(NoiseLayer):
     """Noise for L2 distances: each row gets noise with a density ∝ ``exp(-norm2(s)/b)``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     Rows lie along the last dimension. Arguments and errors are the same as in `NoiseLayer`; `scale`
     is b. The mean L2 length of a row's noise is b times the number of entries of the row.
@@ -607,7 +607,7 @@ class L2LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> L2Laplace:
-        """Record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as L2Laplace(scale=0.5)."""
         return L2Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -620,7 +620,7 @@ class L2LaplaceNoise(NoiseLayer):
 class GaussianNoise(NoiseLayer):
     """Gaussian noise for L2 distances: each entry gets noise of standard deviation sigma.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of x, in (0, 1e300].
@@ -650,7 +650,7 @@ class GaussianNoise(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.Gaussian:
-        """Native record of this noise."""
+        """Description of this noise, such as Gaussian(sigma=1.0)."""
         return mechanisms.Gaussian(self.scale)
 
     def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
@@ -672,7 +672,7 @@ def _check_number(name: str, value: Any) -> float:
 class DPTextNoiseLayer(NoiseLayer):
     """Noise by the published formula of DPText, which is one-sided and so has no finite epsilon.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     The formula ``-b sgn(r) ln(1 - 2 abs(r))`` gives Laplace noise if r is uniform in (-1/2, 1/2).
     The paper draws r in (0, 1), for which the logarithm is undefined in half of the draws. The
@@ -711,7 +711,7 @@ class DPTextNoiseLayer(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.DPTextNoise:
-        """Native record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
         return mechanisms.DPTextNoise(self.scale, self.nan)
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
@@ -735,7 +735,7 @@ class DPTextNoiseLayer(NoiseLayer):
 class SharedNoise(NoiseLayer):
     """Faulty noise: one Laplace draw for each row, added to all of the row's entries.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     The differences of a row's entries contain no noise, so an attacker who subtracts the smallest
     entry from a row removes the noise. Arguments and errors are the same as in `NoiseLayer`;

@@ -57,7 +57,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     Args:
         rows: tensor of shape `(size, width)` with at least two rows.
         norm: "l1" or "l2".
-        progress: True to show a progress bar. None shows it for long work on a terminal or in a
+        progress: True to show a progress bar. None shows the bar for long work on a terminal or in a
             notebook.
 
     Returns:
@@ -118,12 +118,12 @@ class PrivateEncoder(Shown):
             last transform: ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: claimed epsilon, in (0, 1e300].
         delta: claimed delta, in (0, 1) for Gaussian noise and 0 for other noise.
-        noise: one of these, where the diameter is that of the set of transformed vectors:
+        noise: one of these. The diameter is the largest distance of two vectors in the bounded set:
 
             - "laplace": Laplace noise of scale L1 diameter / epsilon;
             - "gaussian": Gaussian noise by the analytic Gaussian mechanism for the L2 diameter;
             - "l2_laplace": L2 Laplace noise of scale L2 diameter / epsilon;
-            - "best": of these, the noise with the smallest expected squared error (see
+            - "best": the one of these three noises with the smallest expected squared error (see
               `calibration.noise_errors`); the choice does not depend on texts;
             - a noise layer with your own scale, for which dpcore checks the claim.
         strict: True to raise a ValueError if the noise does not satisfy the claim. False accepts
@@ -321,7 +321,7 @@ class PrivateEncoder(Shown):
 
         Args:
             texts: at least two different strings.
-            progress: True to show a progress bar. None shows it for long work on a terminal or in a
+            progress: True to show a progress bar. None shows the bar for long work on a terminal or in a
                 notebook.
 
         Returns:

@@ -80,7 +80,7 @@ class Rows(torch.nn.Module):
             value, see `Replay`), and the indices of the tensors that differ. An empty tuple of
             indices means all tensors.
         place: index of the main input among the tensors in the arguments.
-        axis: axis of the batch, or None for 1 if the module has `batch_first=False`, otherwise 0.
+        axis: axis of the batch. None means 1 if the module has `batch_first=False`, otherwise 0.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Rows(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if the clean vector is the input after a change, not the input as given."""
+        """True if the clean vector is a part of the input, or the input in another dtype."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:

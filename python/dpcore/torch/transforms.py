@@ -55,8 +55,8 @@ class Clip(_FittedTransform):
 
     With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``. The returned rows
     are relative to c, so they lie in a ball around the origin, the set that the method `range`
-    returns. The addition of c could round a row out of a ball around c. After the noise is added,
-    you can add c without privacy cost.
+    returns. The transform does not add c again, because rounding could then move a row out of the
+    ball around c. After the noise is added, you can add c without privacy cost.
 
     Args:
         norm: "l1", "l2" or "linf".
@@ -540,7 +540,7 @@ def _row_norms(rows: Any, norm: str) -> Any:
 
 
 def _scale_by_power_of_two(rows: Any) -> Any:
-    """Divide rows by a power of two so that entries are at most 2; return rows and powers."""
+    """Divide each row by a power of two so that entries are at most 2; return rows and powers."""
     largest = rows.detach().abs().amax(-1, keepdim=True)
     power = torch.where(largest == 0.0, 1.0, largest / (2.0 * torch.frexp(largest).mantissa))
     return rows / power, power

@@ -55,7 +55,7 @@ def _find_style(function: Any) -> _Style:
 
 @dataclass(slots=True)
 class RunOutput:
-    """The returned values of a run by their paths, the sizes of the added parts, and the run."""
+    """The values that a run returned, by their paths, with the size of their parts, and the run."""
 
     leaves: Leaves
     parts: dict[str, Any]

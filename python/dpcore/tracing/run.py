@@ -242,7 +242,7 @@ class _TraceCourse:
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
     def _judge_error(self, error: Exception) -> _SettledOutcome:
-        """Return the outcome for an error on x' only, which ordinary runs confirm or not."""
+        """Return the outcome for an error on x' only, after ordinary runs have tested it."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
@@ -266,7 +266,7 @@ class _TraceCourse:
         return draw.untraceable
 
     def _take_other_order(self, number: int) -> _SettledOutcome | None:
-        """Trace the last draw again with x and x' exchanged, which has a larger loss."""
+        """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
         other = trace_draw(self.function.swap(), number)
         settled = self._judge_draw(other)
         if settled is None:
@@ -426,7 +426,7 @@ class _TraceCourse:
 
 
 def _name_fixed_draw(draw: DrawTrace) -> str:
-    """Name the first draw that the trace does not follow, which all runs repeat; "" without one."""
+    """Name the first draw that all runs keep fixed (such as a uniform number), or return ""."""
     for place, name in draw.recorded.run.fixed:
         return f"{name} at {place.short}"
     return ""

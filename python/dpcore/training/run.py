@@ -350,7 +350,7 @@ def _check_losses(losses: Any, canaries: Any, many: int) -> npt.NDArray[np.float
 
 
 def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
-    """Compute the share of pairs in which an included canary scores above one not included."""
+    """Compute the share of pairs in which the included canary scores higher (ties count 1/2)."""
     if not inside.size or not outside.size:
         return None
     ranked = np.sort(outside)

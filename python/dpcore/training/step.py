@@ -2,8 +2,8 @@
 
 The audit reduces the sum to columns: a small number of linear functions. Under isotropic Gaussian
 noise, the projection on the line between the two sums without noise is a sufficient statistic
-(Dong, Roth and Su, 2022, section 2.3). Other columns detect faulty noise that is not isotropic, such
-as noise that is equal in all weights, or a tensor without noise.
+(Dong, Roth and Su, 2022, section 2.3). Other columns detect noise that is not isotropic: for
+example, it is equal in all weights, or one tensor has no noise.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class OpacusStep:
 
     @contextmanager
     def _left_as_found(self) -> Iterator[None]:
-        """Restore gradients, attributes of weights and optimizer, buffers and modes."""
+        """Within a block, turn dropout off; then restore gradients, buffers and modes."""
         parameters = [(part, part.grad, dict(vars(part))) for part in self.model.parameters()]
         optimizer = dict(vars(self.optimizer))
         modules = [(part, part.training) for part in self.model.modules()]

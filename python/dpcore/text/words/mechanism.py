@@ -47,7 +47,7 @@ class WordMechanism(Record):
 
     Args:
         vectors: the words and their vectors: at least two words, all vectors different.
-        epsilon: privacy parameter per unit of distance, above 0.
+        epsilon: privacy parameter per unit of distance between the vectors of two words, above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -158,9 +158,9 @@ class WordMechanism(Record):
 
         Raises:
             TypeError: if an input is neither a word nor a text.
-            ValueError: if a word has no vector, all words are equal, or the texts have different
-                lengths. For texts of different lengths the privacy loss is infinite, so no claim
-                covers the pair.
+            ValueError: if a word has no vector, the two inputs have the same words, or the texts
+                have different lengths. For texts of different lengths the privacy loss is infinite,
+                so no claim covers the pair.
         """
         first, second, _ = self._read_two(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
@@ -193,12 +193,12 @@ class WordMechanism(Record):
             tokenise: function from a text to its words.
 
         Returns:
-            One output text for each text.
+            The output texts, one for each text in `texts`.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a text is empty or has no words, or has a word without a vector under
-                "error".
+            ValueError: if a text is empty or has no words, or if a word has no vector and `unknown`
+                is "error".
         """
         errors.choice("unknown", unknown, UNKNOWN)
         flat: list[str] = []
@@ -223,13 +223,13 @@ class WordMechanism(Record):
     def rewriter(self) -> Rewriter:
         """The same mechanism as a function from texts to texts, without a claim.
 
-        It has no claim, because `claim` is epsilon per unit of distance. It raises a ValueError for
-        a word without a vector.
+        The function has no claim, because the claim of the mechanism is epsilon per unit of
+        distance. The function raises a ValueError for a word without a vector.
         """
         return Rewriter(self.rewrite)
 
     def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
-        """Compute the loss at the worst word and of the whole texts, also as bounds at a delta.
+        """Compute the privacy loss between two texts, for one word and for all words.
 
         Args:
             a: a text or a list of words.
@@ -242,15 +242,17 @@ class WordMechanism(Record):
                 known; otherwise this loss is infinite.
 
         Returns:
-            The losses in nats. For `at_delta`, the exact Renyi divergences of the single words are
-            added, and the sum is converted to epsilon at this delta. The field `at_delta` is never
-            above the exact sum of the losses of the words. If the probabilities of outputs are not
-            known (noise in more than one dimension), all losses are upper bounds from the noise.
+            The losses in nats: `one_word` for the word with the largest loss, `whole` for all
+            words, and an upper bound for each at `delta`. For `at_delta`, the exact Renyi
+            divergences of the single words are added, and the sum is converted to epsilon at this
+            delta. The field `at_delta` is never above the exact sum of the losses of the words. If
+            the probabilities of outputs are not known (noise in more than one dimension), all
+            losses are upper bounds from the noise.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a word has no vector under "error", the texts have different lengths, the
-                texts are equal, or delta is out of range.
+            ValueError: if a word has no vector and `unknown` is "error", if the texts have
+                different lengths or are equal, or if delta is out of range.
 
         Source:
             Mironov (2017), proposition 1 (divergences of independent places add up); Canonne,
@@ -274,7 +276,9 @@ class WordMechanism(Record):
 
         Args:
             text: a string, or a list of words.
-            unknown: treatment of words without a vector, as in `rewrite`.
+            unknown: treatment of words without a vector: "error" raises an error, "drop" removes
+                these words, "keep" leaves them unchanged, and "uniform" replaces them by random
+                words.
             rng: None, an int seed or a numpy Generator, for the draws that estimate N_w and S_w.
             tokenise: function from a text to its words.
 
@@ -283,7 +287,8 @@ class WordMechanism(Record):
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the text has no words, or has a word without a vector under "error".
+            ValueError: if the text has no words, or if a word has no vector and `unknown` is
+                "error".
 
         Source:
             Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
@@ -545,7 +550,7 @@ class TableWithUnknown:
 
 
 class MetricMechanism(WordMechanism):
-    """Base class of mechanisms with a claim per unit of Euclidean distance."""
+    """Base class of mechanisms whose claimed epsilon is per unit of Euclidean distance."""
 
     def distance_rows(self, start: int, stop: int) -> Floats:
         """Compute the Euclidean distances of some words to all V words.
@@ -684,7 +689,7 @@ def link(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if there are fewer than two originals, the numbers of outputs and originals
-            differ, a text has no words, or a word has no vector under "error".
+            differ, a text has no words, or a word has no vector and `unknown` is "error".
 
     Source:
         Neyman and Pearson (1933), for the likelihood.
