@@ -55,10 +55,10 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     rounding. Then it compares the distances of the remaining pairs in float64.
 
     Args:
-        rows: tensor of shape `(size, width)` with at least two rows.
+        rows: tensor of shape `(size, width)`, with at least two rows.
         norm: "l1" or "l2".
-        progress: True to show a progress bar. None shows the bar for long work on a terminal or in a
-            notebook.
+        progress: True to show a progress bar. None shows the bar for long work on a terminal or
+            in a notebook.
 
     Returns:
         The two indices, the smaller one first.
@@ -321,8 +321,8 @@ class PrivateEncoder(Shown):
 
         Args:
             texts: at least two different strings.
-            progress: True to show a progress bar. None shows the bar for long work on a terminal or in a
-                notebook.
+            progress: True to show a progress bar. None shows the bar for long work on a terminal or
+                in a notebook.
 
         Returns:
             The pair of texts. The encoder also stores this pair, so that `repr` can show it.

@@ -181,7 +181,7 @@ class Rows(torch.nn.Module):
         return tensor.clone()
 
     def _called(self, size: int, handed: list[Any]) -> Any:
-        """Return a handler for the calls within this call; it also records their inputs."""
+        """Return a function that handles inner calls of this call and records their inputs."""
         call, key, kinds = self._held
         waiting = group_by_key(list(call.everything())[1:])
 

@@ -233,7 +233,7 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
 
     Args:
         rows: the conditions.
-        table: the draws.
+        table: scales and kinds of the noise, for each random value.
         order: 1 for a change on x' that gives the output of x, -1 for a change on x that gives the
             output of x'.
 
@@ -352,7 +352,7 @@ def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
 
 
 def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
-    """Change the cheapest random value of one condition; None if the change must be an integer."""
+    """Change the cheapest random value of one condition; None if it requires a fractional step."""
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
     best = int(np.argmin(costs))

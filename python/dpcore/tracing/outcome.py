@@ -62,7 +62,7 @@ class TraceStep(Record, word="TraceStep"):
     meets: str = ""
 
     def __str__(self) -> str:
-        """Return the line of a report."""
+        """Return the line that a report shows."""
         size = f"mu {self.mu:.6g}" if self.mu else f"{self.loss:.6g}"
         count = f", {self.draws:,} draws" if self.draws > 1 else ""
         return f"{size} at {self.place}: {self.law}{count}{f', {self.meets}' if self.meets else ''}"
@@ -90,7 +90,7 @@ class TraceFinding(Record, word="TraceFinding"):
     text: str
 
     def __str__(self) -> str:
-        """Return the line of a report."""
+        """Return the line that a report shows."""
         return f"{self.kind}: {self.text}"
 
 

@@ -577,7 +577,7 @@ class StepBatch(Record, word="StepBatch"):
     """Number of records in a batch, which represents the batch in reports and files.
 
     Args:
-        records: number of records.
+        records: number of records in the batch.
         left_out: index of the record that is left out of the batch, or None.
     """
 
