@@ -123,7 +123,7 @@ class Clip(_FittedTransform):
             norm of every row is at most `radius`.
 
         Raises:
-            TypeError: if x is not such a tensor.
+            TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, if an entry is not finite, or if the
                 rows do not have the length of the centre.
         """
@@ -255,7 +255,7 @@ class Project(_FittedTransform):
             A tensor of the same dtype, shape `(..., dim)`.
 
         Raises:
-            TypeError: if x is not such a tensor.
+            TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if the rows do not have `width` entries, or an entry is not finite.
         """
         rows = _check_rows(x)
@@ -293,7 +293,7 @@ def count_zeroed(transform: Any) -> int:
 
 @suggest_arguments
 class TransformChain(torch.nn.Sequential):
-    """Several transforms applied in order, of which the last maps rows into a bounded set.
+    """Several transforms applied in order; the last transform maps rows into a bounded set.
 
     Args:
         steps: transforms with a method `range(dim)`. All except the last may also be a `Project`.
@@ -368,7 +368,7 @@ class MinMax(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is not such a tensor.
+            TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if rows have fewer than two entries, or an entry is not finite.
         """
         rows = _check_rows(x)
@@ -432,7 +432,7 @@ class Normalise(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is not such a tensor.
+            TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, or if an entry is not finite.
         """
         rows = _check_rows(x)

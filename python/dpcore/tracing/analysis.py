@@ -35,8 +35,8 @@ class DrawTrace:
     Attributes:
         number: number of the draw, from which its seed is derived.
         recorded: the run on x with traced numbers, and its output.
-        replayed: the run on x' with the noise of the run on x, and its output; None without such a
-            run.
+        replayed: the run on x' with the noise of the run on x, and its output. None if there is no
+            such run.
         rows: linear conditions on a move, which is a change of the noise on x' that gives the
             output of x.
         table: scales and kinds of the noise, one entry for each random value.

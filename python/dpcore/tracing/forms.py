@@ -373,11 +373,11 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self._rearrange(lambda places: places.reshape(*shape, **options))
 
     def sum(self, axis: Any = None, **options: Any) -> Any:
-        """Add entries along an axis."""
+        """Add entries along an axis; the sum is traced."""
         return sum_form(self, axis, **options)
 
     def mean(self, axis: Any = None, **options: Any) -> Any:
-        """Average entries along an axis."""
+        """Average entries along an axis; the mean is traced."""
         return average_form(self, axis, **options)
 
     def argmax(self, axis: Any = None) -> Any:
@@ -610,7 +610,7 @@ def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **othe
 
 
 def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
-    """Average entries along axes."""
+    """Average entries along axes; the mean is traced."""
     total = sum_form(noisy, axis, **other)
     if total is NotImplemented or not noisy.size:
         return NotImplemented

@@ -352,7 +352,7 @@ def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
 
 
 def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
-    """Change the cheapest random value of one condition; None if it requires a fractional step."""
+    """Change the cheapest random value of one condition, or return None if integers cannot."""
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
     best = int(np.argmin(costs))

@@ -157,7 +157,7 @@ def get_active_run() -> TracedRun | None:
 
 @contextmanager
 def activate_run(run: TracedRun | None) -> Iterator[None]:
-    """Within a block, let this thread trace the given run; None means no run."""
+    """Within a block, let this thread trace the given run, or no run if `run` is None."""
     before = get_active_run()
     _ACTIVE.run = run
     try:

@@ -154,8 +154,8 @@ class _TraceCourse:
     def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
         """Trace one draw of the noise.
 
-        If no loss results, trace the draw again in modes in which noisy numbers are taken as they
-        are before more data are combined with them.
+        If no loss results, trace the draw again in other modes, in which the run reads noisy
+        numbers before more data are combined with them.
         """
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)

@@ -255,8 +255,8 @@ class WordMechanism(Record):
                 different lengths or are equal, or if delta is out of range.
 
         Source:
-            Mironov (2017), proposition 1 (divergences of independent places add up); Canonne,
-            Kamath and Steinke (2020), proposition 12.
+            Mironov (2017), proposition 1 (divergences of independent words add up); Canonne, Kamath
+            and Steinke (2020), proposition 12.
         """
         return losses.text_loss(self, a, b, delta, unknown)
 
