@@ -500,8 +500,8 @@ class NoiseLayer(torch.nn.Module):
             `epsilon`.
 
         Raises:
-            TypeError: if x has another dtype or is not a tensor, or if `generator` is not a generator
-                of torch.
+            TypeError: if x has another dtype or is not a tensor, or if `generator` is not a
+                generator of torch.
             ValueError: if `generator` is on another device; if a learnt epsilon is no longer a
                 finite number above 0; or if x is a number without dimensions but the layer draws
                 noise for whole rows.

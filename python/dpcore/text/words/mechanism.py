@@ -180,8 +180,8 @@ class WordMechanism(Record):
         """Replace each word of each text by a random word.
 
         The words of each output are joined by single blanks. The default of `tokenise` removes
-        punctuation and changes capital letters to small letters. Each output has as many words as
-        its text, so it reveals this number.
+        punctuation and changes capital letters to small letters. Each output reveals the number
+        of words of its text.
 
         Args:
             texts: list of texts that are not empty.
