@@ -1,25 +1,31 @@
-"""Text in which every character is visible: names cannot move, hide or reorder a reader's lines.
+"""Replacement of invisible characters, which could hide or reorder the lines of a report.
 
-Reports, pages, pictures and messages quote names of mechanisms, files, columns and events, notes,
-and content of foreign JSON files. Each is made visible when it is written.
+Reports, pages, pictures and messages quote text from outside: names of mechanisms, files, columns
+and events, notes, and content of JSON files. dpcore replaces invisible characters in such text when
+it writes the text.
 """
 
 from __future__ import annotations
 
 
 def make_visible(text: str, layout: str = "") -> str:
-    r"""Replace control characters, and other invisible characters, by their escapes in `repr`.
+    r"""Replace control characters and other invisible characters by escapes, as `repr` does.
 
-    These are ESC, line ends and other controls, controls of the direction of writing, spaces of
-    zero width, surrogates, and all spaces except the plain one. Other letters and signs of any
-    language are unchanged. A text that was already made visible is unchanged too.
+    The function replaces these characters:
+
+    - ESC, line ends and other control characters;
+    - characters that change the direction of writing;
+    - spaces of zero width, and all other spaces except the ordinary one;
+    - surrogates.
+
+    Letters and signs of all languages are unchanged. A second call does not change the text.
 
     Args:
         text: any text.
-        layout: characters that stay, such as line ends of dpcore's own layout.
+        layout: characters that are not replaced, such as the line ends of dpcore's layout.
 
     Returns:
-        The text; the same object if it has no such character.
+        The new text; the same object if no character is replaced.
 
     Example:
         >>> print(make_visible("m\n  verdict      not refuted"))

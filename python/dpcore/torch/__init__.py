@@ -1,8 +1,8 @@
 """Tools for torch: noise layers, transforms, text encoders, and the sources of noise in a model.
 
-For audits and experiments, not for releasing data: the last bits of floats reveal the input
-(Mironov 2012), and torch's generators are not cryptographic. This package needs torch:
-`pip install dpcore[torch]`.
+Use these tools for audits and experiments, not to release data. The last bits of noisy floats
+reveal the input (Mironov 2012), and torch's random generators are not cryptographic. This package
+needs torch: `pip install dpcore[torch]`.
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names; imported names are left out but can be imported."""
+    """List the public names of this package, without the names that it imports."""
     return [*__all__]

@@ -1,6 +1,7 @@
-"""Text encoders of any kind as one function from a list of texts to a tensor, with checks.
+"""Wrappers that turn any text encoder into a function from a list of texts to a tensor.
 
-The checks show if other texts of a batch change a vector, and if two equal calls differ.
+The module also checks if the other texts of a batch change a text's vector, and if two calls with
+the same texts return different vectors.
 """
 
 from __future__ import annotations
@@ -56,16 +57,16 @@ _MISS_PROBABILITY: Final = 0.05
 
 
 class ModelAttributes:
-    """Optional attributes of a model, with their default values.
+    """Attributes that a model may have and that dpcore reads, with their default values.
 
     Attributes:
-        random: True if two calls differ.
-        longest: largest number of tokens that it reads from a text.
-        truncated: `(texts)` -> number of texts that are longer.
-        tokenizer: tokenizer of a model of sentence-transformers.
-        max_seq_length: largest number of tokens that such a model reads.
-        config: settings of a model of transformers.
-        max_position_embeddings: largest number of tokens that these settings allow.
+        random: True if two calls with the same texts return different vectors.
+        longest: largest number of tokens that the model reads from a text.
+        truncated: function from a list of texts to the number of texts that the model truncates.
+        tokenizer: tokenizer of a model of the package sentence-transformers.
+        max_seq_length: largest number of tokens that a model of sentence-transformers reads.
+        config: settings of a model of the package transformers.
+        max_position_embeddings: largest number of tokens that the settings `config` allow.
         model_max_length: largest number of tokens that a tokenizer of transformers allows.
     """
 
@@ -75,10 +76,10 @@ class ModelAttributes:
 
 
 class Encoder:
-    """An encoder from texts to vectors: the common part of all kinds of encoders.
+    """Base class of encoders, which are functions from a list of texts to a tensor of vectors.
 
     Args:
-        model: object that the user passed.
+        model: the user's encoder, such as a function or a torch module.
     """
 
     inside: Any = None
@@ -97,24 +98,24 @@ class Encoder:
 
     @property
     def kind(self) -> str:
-        """Kind of encoder in saved files: "module" (called with a list of texts) or "function"."""
+        """Kind of the encoder in saved files: "module" for a torch module, or "function"."""
         return "module" if isinstance(self.model, torch.nn.Module) else "function"
 
     @property
     def zeroed(self) -> int:
-        """Number of rows that the transform has replaced by zeros so far."""
+        """Number of vectors that the transform has replaced by zeros so far."""
         return count_zeroed(self.transform)
 
     @property
     def modules(self) -> list[Any]:
-        """Torch modules that encode: the model, or the model of a pipeline; empty for functions."""
+        """Torch modules of the encoder: the model, or the model of a pipeline, or an empty list."""
         if is_pipeline(self.model):
             return [self.model.model]
         return [self.model] if isinstance(self.model, torch.nn.Module) else []
 
     @property
     def random(self) -> bool:
-        """True if the model has an attribute `random` that states that two calls differ."""
+        """True if an attribute ``random = True`` of the model declares random vectors."""
         return attribute_of(ModelAttributes, self.model, "random") is True
 
     @property
@@ -124,24 +125,24 @@ class Encoder:
 
     @property
     def device(self) -> Any:
-        """Device on which it encodes."""
+        """Device of the encoder's first parameter, or the CPU for an encoder without parameters."""
         held = (tensor for module in self.modules for tensor in module.parameters())
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
 
     def with_transform(self, transform: Any) -> Encoder:
-        """Return a copy of this encoder that is followed by a transform."""
+        """Return a copy of this encoder that applies a transform to its vectors."""
         changed = copy.copy(self)
         changed.inside, changed.transform = self, transform
         return changed
 
     def to(self, device: Any) -> None:
-        """Move the modules to a device."""
+        """Move the torch modules of the encoder to a device."""
         for module in self.modules:
             module.to(device)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many texts are longer than the encoder reads; 0 if this is not known."""
+        """Return the number of texts that the encoder truncates, or 0 if it is not known."""
         count = attribute_of(ModelAttributes, self.model, "truncated")
         if callable(count):
             return int(count(texts))
@@ -153,7 +154,7 @@ class Encoder:
 
     @property
     def longest(self) -> int | None:
-        """Largest number of tokens that it reads from a text, or None if no attribute states it."""
+        """Largest number of tokens that the encoder reads from a text, or None if unknown."""
         limit = attribute_of(ModelAttributes, self.model, self._longest_name)
         return limit if isinstance(limit, int) else None
 
@@ -161,15 +162,15 @@ class Encoder:
         """Compute the vectors of texts.
 
         Args:
-            texts: checked strings, at least one.
+            texts: strings, at least one, which the caller has checked.
 
         Returns:
             A detached tensor of floats, shape `(len(texts), width)`.
 
         Raises:
             TypeError: if the encoder returns objects other than real numbers.
-            ValueError: if the number of rows is wrong, if the width differs from earlier calls, or
-                if a number is NaN or infinite.
+            ValueError: if the encoder does not return one vector for each text, if the vectors have
+                another length than in earlier calls, or if a number is NaN or infinite.
         """
         with torch.no_grad():
             if self.inside is not None:
@@ -200,7 +201,7 @@ class Encoder:
         return self._function(texts)
 
     def _floats(self, answer: Any) -> Any:
-        """Convert the answer to a tensor of floating point numbers, detached from its graph."""
+        """Convert the encoder's output to a tensor of floats, detached from its graph."""
         if isinstance(answer, dict) or has_all(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
             raise mistyped(self._vectors, requirement, answer)
@@ -227,7 +228,7 @@ class Encoder:
 
 
 class Lookup(Encoder):
-    """A dictionary from texts to vectors that were computed before."""
+    """Encoder that looks up texts in a dictionary from texts to vectors."""
 
     kind = "dictionary"
 
@@ -236,7 +237,7 @@ class Lookup(Encoder):
 
 
 class Sentences(Encoder):
-    """A model of the package sentence-transformers."""
+    """Encoder that is a model of the package sentence-transformers."""
 
     kind = "sentence-transformers"
     _longest_name = "max_seq_length"
@@ -253,16 +254,17 @@ class Sentences(Encoder):
 
 @suggest_arguments
 class Pooled(Encoder):
-    """A transformer with its tokenizer; pooling reduces the token vectors to one vector.
+    """Encoder that is a transformer with its tokenizer; it pools token vectors to one per text.
 
     Args:
-        model: a transformers model with an output `last_hidden_state`.
+        model: a model of the package transformers with an output `last_hidden_state`.
         tokenizer: the tokenizer of the model.
-        pooling: "mean" over the tokens that are not padding, or "cls" for the first token.
+        pooling: "mean" for the mean of the token vectors without padding, or "cls" for the vector
+            of the first token.
 
     Raises:
         TypeError: if `model` is not a torch module, or `tokenizer` cannot be called.
-        ValueError: if `pooling` is not one of the two.
+        ValueError: if `pooling` is neither "mean" nor "cls".
     """
 
     kind = "transformers"
@@ -310,17 +312,23 @@ class Pooled(Encoder):
 
 
 def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
-    """Convert an object to an encoder.
+    """Convert a user's text encoder to an `Encoder`.
 
     Args:
-        encoder: a SentenceTransformer; a pair (model, tokenizer), or a triple with "mean" or "cls";
-            a torch module; any function of a list of texts, or an object with a method `encode`
-            that cannot be called itself; or a dictionary from texts to vectors.
-        random: True if a module may be in train mode.
+        encoder: one of these:
+
+            - a SentenceTransformer;
+            - a pair (model, tokenizer) of transformers, or a triple with "mean" or "cls" in
+              addition;
+            - a torch module, or any other function of a list of texts;
+            - an object with a method `encode`, if the object cannot be called;
+            - a dictionary from texts to vectors.
+        random: True to accept a module in train mode.
 
     Raises:
-        TypeError: if the object is not one of these.
-        ValueError: if a module is in train mode, or contains a batch norm that mixes texts.
+        TypeError: if `encoder` is none of these objects.
+        ValueError: if a module is in train mode and `random` is False, or a module contains a batch
+            norm that mixes the texts of a batch.
     """
     wrapped = _make_encoder(encoder)
     if isinstance(wrapped, Sentences):
@@ -357,13 +365,14 @@ def _make_encoder(encoder: Any) -> Encoder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Randomness(Shown):
-    """Results of equal calls of an encoder with one text.
+    """Result of a test for randomness: an encoder encodes copies of one text in several calls.
 
     Args:
-        is_random: True if two encodings differ, or a call draws random numbers.
-        is_seen: True if two encodings differ.
+        is_random: True if two encodings of the text differ, a call draws random numbers, or the
+            model declares `random = True`.
+        is_seen: True if two encodings of the text differ.
         calls: number of calls.
-        rows: number of encodings in all calls.
+        rows: number of encodings of the text in all calls.
         mean: mean of the encodings, float64, shape `(width,)`.
     """
 
@@ -374,7 +383,7 @@ class Randomness(Shown):
     mean: Any
 
     def __str__(self) -> str:
-        """Return one line for a report, with the frequency of events that may be missed."""
+        """Return one line for a report: how frequent differences can be that no call showed."""
         counts = self.rows, self.calls
         row, call = (100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / count)) for count in counts)
         return (
@@ -384,15 +393,17 @@ class Randomness(Shown):
 
 
 def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Randomness:
-    """Encode copies of one text in several calls, and observe the random number generators.
+    """Test if an encoder is random: encode copies of one text in several calls.
 
-    The observed generators are those of Python, numpy and torch, and all others that this process
-    knows. On a device with an arbitrary order of sums (CUDA), encodings may differ by rounding.
+    The function observes if the encoder draws from a random generator: those of Python, numpy and
+    torch, and all other generators in this process. On a device other than the CPU, encodings may
+    differ by rounding, because such a device adds numbers in any order.
 
     Args:
         encoder: the encoder.
         text: the text.
-        rounding: largest distance that counts as rounding, see `rounding_of`.
+        rounding: largest distance between two encodings of one text, relative to their norm, that
+            is taken as rounding. None means 1e-5, or .05 for bfloat16 and float16.
     """
     generators = Generators.everywhere()
     copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
@@ -421,7 +432,7 @@ def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
 
 
 def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
-    """Return the texts with which an encoder is tested.
+    """Return the texts with which dpcore tests an encoder.
 
     Args:
         encoder: the encoder.
@@ -430,7 +441,7 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
 
     Raises:
         TypeError: if `probe` is not a list of texts.
-        ValueError: if it holds fewer than two different texts.
+        ValueError: if `probe` contains fewer than two different texts.
     """
     if probe is None:
         probe = encoder.model if isinstance(encoder, Lookup) else PROBE_TEXTS
@@ -450,22 +461,25 @@ def check_batches(
 ) -> BatchCheck:
     """Check that other texts of a batch do not change the vectors of an encoder.
 
-    Modules are checked in eval mode. The state of global generators is restored.
+    Torch modules are checked in eval mode. The function restores the states of the global random
+    generators.
 
     Args:
         encoder: the encoder.
         texts: distinct texts.
-        rounding: largest distance that counts as rounding, see `rounding_of`.
-        refuse_state: True to refuse an encoder whose equal calls differ without any use of a
-            generator, unless it declares an attribute ``random = True``.
-        is_known: True if the encoder is known not to be random.
+        rounding: largest distance between two encodings of one text, relative to their norm, that
+            is taken as rounding. None means 1e-5, or .05 for bfloat16 and float16.
+        refuse_state: True to raise an error if two calls with the same texts differ although the
+            encoder uses no random generator. An encoder with an attribute ``random = True`` is
+            accepted.
+        is_known: True if the caller already knows that the encoder is not random.
 
     Returns:
-        The `BatchCheck`. For an encoder that is random in eval mode, it holds the reason for the
-        missing comparison.
+        The `BatchCheck`, the result of the comparison. If the encoder is random in eval mode, its
+        vectors cannot be compared, and the `BatchCheck` contains this reason.
 
     Raises:
-        ValueError: if the vectors change.
+        ValueError: if the vector of a text changes with the other texts of its batch.
     """
 
     def limit() -> float:
@@ -493,7 +507,7 @@ def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
 
 
 def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
-    """Encode probe texts; add a note on these texts and on `probe=` to an error of the encoder."""
+    """Encode probe texts; an error of the encoder gets a note on the texts and on `probe=`."""
     try:
         return tensor_to_array(encoder(texts))
     except Exception as error:
@@ -503,15 +517,15 @@ def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]
 
 
 def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
-    """Check that a user's transform handles each row independently.
+    """Check that a user's transform maps each row independently of the other rows.
 
     Args:
-        encoder: encoder that gives the rows.
+        encoder: encoder whose vectors of `texts` are the rows.
         transform: module from rows to rows.
         texts: distinct texts.
 
     Raises:
-        ValueError: if a row changes with the other rows.
+        ValueError: if the transformed row changes with the other rows of the batch.
     """
     with torch.no_grad(), quiet_seed(0):
         rows_of_texts = dict(zip(texts, encoder(list(texts)), strict=True))
@@ -523,12 +537,12 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
 
 
 def state_digest(modules: Iterable[Any]) -> str:
-    """Return a SHA-256 digest of the parameters, buffers and modes of modules.
+    """Return a SHA-256 digest of the parameters, buffers and train or eval modes of modules.
 
-    torch's version counters would miss changes that are made through `.data`.
+    A changed digest shows that a module has changed, even if the change was made through `.data`.
 
     Args:
-        modules: torch modules. Without any module, the digest is a constant.
+        modules: torch modules. For an empty list, the digest is a constant.
     """
     digest = hashlib.sha256()
     for module in modules:

@@ -1,7 +1,8 @@
 """Layers that add Laplace, Gaussian or L2 Laplace noise, both in train mode and in eval mode.
 
-Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 or infinite.
-`DPTextNoiseLayer` and `SharedNoise` are published layers with faults; both are not private.
+The layers first draw noise of scale 1 in float64, from a symmetric set of values without 0 and
+without infinity. `DPTextNoiseLayer` and `SharedNoise` repeat faults of published layers, so these
+two layers are not private.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _has_float64(kind: str) -> bool:
 
 
 def float64_device(device: Any) -> Any:
-    """Return the device itself if it supports float64, otherwise the CPU (mps does not).
+    """Return the device if it supports float64, otherwise the CPU (the device mps does not).
 
     Args:
         device: a `torch.device`.
@@ -62,7 +63,7 @@ def float64_device(device: Any) -> Any:
 
 
 def move_float64(value: Any, fn: Any) -> Any:
-    """Move a float64 tensor as `fn` would, or to the CPU if the device lacks float64; never cast.
+    """Move a float64 tensor to the device to which `fn` moves tensors, but keep its dtype.
 
     Args:
         value: tensor of float64.
@@ -84,7 +85,7 @@ def move_float64(value: Any, fn: Any) -> Any:
 
 
 def require_tensor(x: Any) -> Any:
-    """Check that x is a tensor of one of `DTYPES` and return it; otherwise raise a TypeError.
+    """Return x if it is a tensor of a dtype in `DTYPES`; otherwise raise a TypeError.
 
     Example:
         >>> require_tensor(torch.zeros(2, dtype=torch.bfloat16))
@@ -99,13 +100,13 @@ def require_tensor(x: Any) -> Any:
 
 
 def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
-    """Return the saved numbers of a module; raise an error if they do not fit the module.
+    """Return a module's numbers from a saved state; raise an error if they do not fit the module.
 
     Args:
-        module: module that is named in messages.
-        state: saved state.
+        module: module into which the state is loaded; error messages name it.
+        state: saved state, which must be a tensor like `own`.
         own: present numbers of the module, a tensor of one dimension.
-        what: object that saved the state, for messages.
+        what: name, for error messages, of the kind of object that saved the state.
     """
     name, size = f"the state of {type(module).__name__}", len(own)
     requirement = f"a tensor of {size} {str(own.dtype)[6:]}, as {what} saves it"
@@ -124,8 +125,8 @@ def as_float64_rows(x: Any) -> Any:
         x: tensor of shape `(..., dim)`, dim >= 1, of one of `DTYPES`.
 
     Returns:
-        A tensor of float64 with the same shape and with x's gradients; x itself if it has these
-        properties.
+        A float64 tensor with the same shape; gradients flow back to x. If x is already a float64
+        tensor on a device that supports float64, the function returns x.
 
     Raises:
         TypeError: if x is not a tensor, or has another dtype.
@@ -141,9 +142,10 @@ def as_float64_rows(x: Any) -> Any:
 
 
 def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw uniform numbers in (-1, 1): ``(k + 1/2) / 2^52``, k a centred integer of 53 bits.
+    """Draw uniform numbers in (-1, 1), equal to ``(k + 1/2) / 2^52`` for a random integer k.
 
-    Each number is exactly an odd multiple of 2^-53, so it is never 0, 1 or -1.
+    The integer k is uniform from -2^52 to 2^52 - 1. Each number is exactly an odd multiple of
+    2^-53, so it is never 0, 1 or -1.
 
     Args:
         shape: shape of the result.
@@ -169,8 +171,9 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
 def draw_laplace(w: Any) -> Any:
     """Compute Laplace noise of scale 1 by the inverse of its distribution function.
 
-    It is ``-sgn(w) ln(1 - abs(w))``. The difference is exact and at least 2^-53. The largest noise
-    is therefore ``53 ln 2 = 36.74``, and the tails keep all digits.
+    The noise is ``-sgn(w) ln(1 - abs(w))``. The difference ``1 - abs(w)`` is computed without
+    rounding and is at least 2^-53. The largest noise is therefore ``53 ln 2 = 36.74``, and large
+    values keep the full precision of float64.
 
     Args:
         w: uniform numbers from `draw_uniform`.
@@ -187,12 +190,13 @@ def draw_laplace(w: Any) -> Any:
 
 
 def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw standard normal noise by two numbers from two integers.
+    """Draw standard normal noise by the method of Box and Muller.
 
-    The numbers are ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w
-    from `draw_uniform`. The sign of v makes both numbers exactly symmetric. Neither is 0, because w
-    is not a multiple of 1/2, and both are at most ``sqrt(106 ln 2) = 8.57`` in absolute value. This
-    takes half the time of torch's own normal draw in float64.
+    Let v and w be two uniform numbers from `draw_uniform`. Two normal numbers are computed from v
+    and w: ``r sin(pi w)`` and ``r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``. The sign of v
+    makes the law of each number exactly symmetric around 0. A number is never 0, because w is not a
+    multiple of 1/2. Its absolute value is at most ``sqrt(106 ln 2) = 8.57``. The method takes half
+    the time of torch's own normal draw in float64.
 
     Args:
         shape: shape of the result.
@@ -221,9 +225,10 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw noise in rows with a density proportional to ``exp(-norm2(s))``.
+    """Draw rows of noise s with a density proportional to ``exp(-norm2(s))``.
 
-    A normal vector gives the direction of a row, and a Gamma(dim) draw gives its length.
+    A normal vector gives the direction of a row. A draw from the law Gamma(dim, 1) gives the L2
+    length of a row of `dim` entries.
 
     Args:
         shape: shape of the result; its last dimension is the length of a row.
@@ -249,23 +254,25 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 class CappedEpsilon(torch.autograd.Function):
-    """The function ``min(epsilon, cap)``, with a gradient that can lead back from above the cap.
+    """The function ``min(epsilon, cap)``, whose gradient can lower an epsilon above the cap.
 
-    The exact derivative is 0 at and above the cap, so no loss could bring back an epsilon that
-    momentum has moved there. Instead, the gradient at the cap is used if descent lowers epsilon,
-    and 0 if descent would raise it further. This is projected descent.
+    The exact derivative is 0 above the cap. With this derivative, training could not lower an
+    epsilon that momentum has moved above the cap. Therefore, at and above the cap, the gradient
+    with respect to ``min(epsilon, cap)`` is passed on if a descent step with it lowers epsilon. The
+    gradient is 0 if the step would raise epsilon further. This method is projected gradient
+    descent.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(epsilon: Any, cap: float) -> Any:
-        """Return the smaller of epsilon and the cap."""
+        """Return the smaller number of epsilon and the cap."""
         return epsilon.clamp(max=cap)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Store the values that the gradient needs."""
+        """Store epsilon and the cap for the computation of the gradient."""
         epsilon, ctx.cap = inputs
         ctx.save_for_backward(epsilon)
 
@@ -277,15 +284,17 @@ class CappedEpsilon(torch.autograd.Function):
 
 
 class LearntScale(torch.nn.Module):
-    """The learnt part of a noise layer: ``noise * sensitivity / min(epsilon, cap)``.
+    """Module that scales noise by ``sensitivity / min(epsilon, cap)`` with a learnt epsilon.
 
-    It is a separate module with the noise as its input. Libraries that compute the gradient of
-    each record (Opacus) run a module with parameters again on its input. If this module drew the
-    noise itself, it would get the gradient of other noise.
+    The module is a part of a noise layer and gets the noise as its input. Libraries that compute
+    the gradient of each record (Opacus) run a module with parameters a second time on the same
+    input. If this module drew the noise, the second run would draw different noise, and the
+    gradient would be wrong.
 
     Args:
         epsilon: epsilon at the start of training.
-        numbers: sensitivity and cap; the cap is infinite if there is no limit.
+        numbers: the sensitivity and the cap, which is the largest epsilon that training can reach;
+            an infinite cap means no limit.
     """
 
     keeps_float64: ClassVar[bool] = True
@@ -297,7 +306,7 @@ class LearntScale(torch.nn.Module):
         self.numbers = numbers
 
     def forward(self, noise: Any) -> Any:
-        """Scale the noise; return NaN if epsilon is out of range but cannot be checked."""
+        """Scale the noise; return NaN if epsilon is out of range and no error can be raised."""
         sensitivity, cap = self.numbers
         epsilon, value = self.epsilon, math.inf
         # The value cannot be read in a compiled graph, for a tensor without data (meta), or if vmap
@@ -312,50 +321,55 @@ class LearntScale(torch.nn.Module):
         return noise * (sensitivity / epsilon).to(noise.device)
 
     def read_epsilon(self) -> float:
-        """Check the value of epsilon and return it."""
+        """Return the value of epsilon; raise an error if it is not a finite number above 0."""
         if self.epsilon.dtype != torch.float64:
             raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
         return positive("epsilon", float(self.epsilon.detach()))
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """Move epsilon and its gradient to a device with float64, without a cast."""
+        """Move epsilon and its gradient to a device that supports float64, and keep their dtype."""
         return super()._apply(lambda tensor: move_float64(tensor, fn), recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Save epsilon under the name of the layer's attribute."""
+        """Save epsilon under its name in the noise layer."""
         super()._save_to_state_dict(destination, prefix.removesuffix("scaling."), keep_vars)
 
 
 @suggest_arguments
 class NoiseLayer(torch.nn.Module):
-    """Base class of noise layers: ``layer(x, generator=None)`` is ``x + scale s`` with new noise s.
+    """Base class of noise layers: ``layer(x)`` returns ``x + scale s`` with new noise s.
 
-    For audits and experiments, not for releasing data: the last bits of floats reveal the input
-    (`dpcore.sample`), and torch's generators are not cryptographic.
+    Use the layers for audits and experiments, not to release data. The last bits of noisy floats
+    reveal the input (see `dpcore.sample`), and torch's random generators are not cryptographic.
 
-    s is drawn, scaled and added in float64, and the sum is rounded once to the dtype of x (for 16
-    bits by way of float32, as in torch). If the device lacks float64 (mps), this is done on the
-    CPU, and `repr` then states it. Train mode and eval mode are the same. NaN and infinities of x
-    are kept, because a check would make a GPU wait in every call; the transforms refuse them.
+    The layer draws, scales and adds s in float64, and then rounds the sum to the dtype of x (for 16
+    bits first to float32, as in torch). If the device does not support float64 (mps), the layer
+    computes on the CPU, and `repr` states this. The layer adds noise in train mode and in eval
+    mode. NaN and infinities in x stay in the output: a check would make a GPU wait in every call.
+    The transforms of `dpcore.torch`, such as `Clip`, raise a ValueError for such inputs.
 
-    A fixed scale is a Python float that is saved in float64. No cast of the module changes it
-    (`.half()` would turn 1e-8 into zero). A learnt scale is ``sensitivity / min(epsilon, cap)``.
-    Its parameter `epsilon` moves with the module to a device but stays float64. At and above the
-    cap, the gradient is kept if descent lowers epsilon, and is 0 otherwise.
+    A fixed scale is a Python float, which is saved in float64. A cast of the module, such as
+    `.half()`, does not change the scale. A learnt scale is ``sensitivity / min(epsilon, cap)``. Its
+    parameter `epsilon` moves with the module to a device but stays float64. At and above the cap,
+    the gradient of `epsilon` is kept only if a descent step lowers epsilon; otherwise it is 0.
 
-    Compiled code (``torch.compile``) draws from the compiler's generator: the distribution is the
-    same, but a seed gives other numbers. It cannot raise errors, so an epsilon out of range gives
-    NaN. ``torch.func.vmap`` draws for each row if called with ``randomness="different"``.
-    Checkpointing repeats noise from torch's default generator, not from a given `generator`.
+    A compiled layer (``torch.compile``) draws from the compiler's generator: the distribution is
+    the same, but the same seed gives other numbers. A compiled layer cannot raise errors, so its
+    output is NaN if a learnt epsilon is out of range. ``torch.func.vmap`` draws separate noise for
+    each row only with ``randomness="different"``. Activation checkpointing
+    (``torch.utils.checkpoint``) draws the same noise again only from torch's default generator, not
+    from a given `generator`.
 
     Args:
         scale: scale of the noise, in the units of x, in (0, 1e300]. Alternatively, give
             `sensitivity` and `epsilon`.
-        sensitivity: largest distance of two inputs, in the norm of the noise.
-        epsilon: epsilon to reach: ``scale = sensitivity / epsilon``.
-        trainable: True to make `epsilon` a parameter, with this value at the start of training.
-        cap: largest epsilon that training can reach. None means no limit. Then no epsilon holds in
-            advance, and `caution` states this.
+        sensitivity: largest distance between the vectors x of two neighbouring inputs, in the norm
+            of the noise (such as L1 for Laplace noise).
+        epsilon: epsilon of the layer, which determines ``scale = sensitivity / epsilon``.
+        trainable: True to make `epsilon` a parameter of the module; training starts at the given
+            value.
+        cap: largest epsilon that training can reach. None means no limit: epsilon is then known
+            only after the training, and the attribute `caution` states this.
 
     Raises:
         TypeError: if an argument has the wrong type, or both a scale and an epsilon are given.
@@ -408,12 +422,12 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def epsilon(self) -> Any:
-        """Parameter of a learnt scale, or None if the scale is fixed."""
+        """Learnt epsilon, a parameter of the module, or None if the scale is fixed."""
         return None if self.scaling is None else self.scaling.epsilon
 
     @property
     def scale(self) -> float:
-        """Scale of the noise, in the units of x; for a learnt epsilon, its present value."""
+        """Scale of the noise, in the units of x; with a learnt epsilon, the present scale."""
         if self.scaling is None:
             return self._numbers[0]
         sensitivity, cap = self._numbers
@@ -432,7 +446,7 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def caution(self) -> str:
-        """Caution about a learnt epsilon, one sentence; empty if the scale is fixed."""
+        """One sentence that warns about a learnt epsilon, or "" if the scale is fixed."""
         if self.epsilon is None:
             return ""
         if self.cap is None:
@@ -441,20 +455,20 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def description(self) -> Any:
-        """Native record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
         raise NotImplementedError(f"{type(self).__name__} has no description")
 
     def loss(self, x: npt.ArrayLike, x_prime: npt.ArrayLike, delta: float = 0.0) -> float:
-        """Compute the exact privacy loss of two vectors under this noise; it is not certified.
+        """Compute epsilon for two vectors under this noise, by a formula; it is not certified.
 
         Args:
             x: vector to which the noise is added, shape `(dim,)`.
             x_prime: other vector, with the same shape.
-            delta: delta in [0, 1); only Gaussian noise uses it.
+            delta: delta in [0, 1); only Gaussian noise uses delta.
 
         Returns:
-            The smallest epsilon that holds for the two vectors: 0.0 if they are equal, inf if some
-            output is possible for only one of them.
+            The smallest epsilon that holds for the two vectors. It is 0.0 if the vectors are equal,
+            and inf if an output is possible for only one of the two vectors.
 
         Raises:
             TypeError: if an argument does not hold real numbers.
@@ -466,28 +480,31 @@ class NoiseLayer(torch.nn.Module):
         return 0.0 if np.array_equal(first, second) else self._loss(first, second, delta)
 
     def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
-        """Compute the loss of two different vectors, for a density ``exp(-norm(s)/scale)``."""
+        """Compute epsilon of two different vectors for the density ``exp(-norm(s)/scale)``."""
         return distance(Pair(x, x_prime), self._norm) / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        """Draw noise of scale 1 in float64 with this shape; the caller may overwrite it."""
+        """Draw a new float64 tensor of noise of scale 1; the caller may change it in place."""
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor, generator: torch.Generator | None = None) -> Any:
         """Add noise to x.
 
         Args:
-            x: tensor of float64, float32, bfloat16 or float16, with rows along its last dimension.
+            x: tensor of float64, float32, bfloat16 or float16; its rows are the vectors along the
+                last dimension.
             generator: a `torch.Generator` on the device of x. None means torch's default generator.
 
         Returns:
-            A tensor with the same shape, dtype and device. Gradients reach x and a learnt
+            A tensor with the shape, dtype and device of x. Gradients flow back to x and to a learnt
             `epsilon`.
 
         Raises:
-            TypeError: if x is not such a tensor, or `generator` is not a generator of torch.
+            TypeError: if x has another dtype or is not a tensor, or if `generator` is not a
+                generator of torch.
             ValueError: if `generator` is on another device; if a learnt epsilon is no longer a
-                finite number above 0; if x is a single number but noise is drawn by rows.
+                finite number above 0; or if x is a number without dimensions but the layer draws
+                noise for whole rows.
         """
         device = float64_device(require_tensor(x).device)
         if generator is not None:
@@ -507,11 +524,11 @@ class NoiseLayer(torch.nn.Module):
         return total.to(x.dtype).to(x.device)
 
     def get_extra_state(self) -> Any:
-        """Return the numbers that must keep full precision, as a float64 tensor on the CPU."""
+        """Return the scale, or sensitivity and cap, for `state_dict`: float64 on the CPU."""
         return torch.tensor(self._numbers, dtype=torch.float64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Set saved numbers; raise a TypeError or ValueError if they are not such a tensor."""
+        """Load the numbers that `get_extra_state` returned; raise an error if they do not fit."""
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
         first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
@@ -520,7 +537,7 @@ class NoiseLayer(torch.nn.Module):
             self.scaling.numbers = self._numbers
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Pass a saved epsilon to the part of the layer that learns it."""
+        """Load a saved epsilon into the module that holds the learnt epsilon."""
         if self.scaling is not None and f"{prefix}epsilon" in state_dict:
             state_dict[f"{prefix}scaling.epsilon"] = state_dict.pop(f"{prefix}epsilon")
         super()._load_from_state_dict(state_dict, prefix, *rest)
@@ -541,14 +558,14 @@ class NoiseLayer(torch.nn.Module):
 
 @suggest_arguments
 class LaplaceNoise(NoiseLayer):
-    """Laplace noise in every entry: density ``exp(-abs(s)/b) / (2b)``, for L1 distances.
+    """Laplace noise for L1 distances: each entry gets noise of density ``exp(-abs(s)/b) / (2b)``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     Arguments and errors are the same as in `NoiseLayer`; `scale` is b.
 
     Source:
-        Dwork, McSherry, Nissim and Smith (2006); Beigi et al. (2019), equation 9, for a learnt one.
+        Dwork, McSherry, Nissim and Smith (2006); Beigi et al. (2019), equation 9 (learnt epsilon).
 
     Example:
         >>> layer = LaplaceNoise(0.25)
@@ -562,7 +579,7 @@ class LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.Laplace:
-        """Native record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
         return mechanisms.Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -571,12 +588,12 @@ class LaplaceNoise(NoiseLayer):
 
 @suggest_arguments
 class L2LaplaceNoise(NoiseLayer):
-    """Noise with density proportional to ``exp(-norm2(s)/b)`` in every row, for L2 distances.
+    """Noise for L2 distances: each row gets noise with a density ∝ ``exp(-norm2(s)/b)``.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     Rows lie along the last dimension. Arguments and errors are the same as in `NoiseLayer`; `scale`
-    is b. The mean length of the noise is b times the number of entries.
+    is b. The mean L2 length of a row's noise is b times the number of entries of the row.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -591,7 +608,7 @@ class L2LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> L2Laplace:
-        """Record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as L2Laplace(scale=0.5)."""
         return L2Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -602,9 +619,9 @@ class L2LaplaceNoise(NoiseLayer):
 
 @suggest_arguments
 class GaussianNoise(NoiseLayer):
-    """Gaussian noise in every entry: density ``exp(-s^2/(2 sigma^2))``, for L2 distances.
+    """Gaussian noise for L2 distances: each entry gets noise of standard deviation sigma.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of x, in (0, 1e300].
@@ -614,7 +631,7 @@ class GaussianNoise(NoiseLayer):
         ValueError: if `sigma` is out of range.
 
     Source:
-        Balle and Wang (2018), theorem 8 (the loss at a delta).
+        Balle and Wang (2018), theorem 8 (epsilon at a given delta).
 
     Example:
         >>> layer = GaussianNoise(1.0)
@@ -634,7 +651,7 @@ class GaussianNoise(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.Gaussian:
-        """Native record of this noise."""
+        """Description of this noise, such as Gaussian(sigma=1.0)."""
         return mechanisms.Gaussian(self.scale)
 
     def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
@@ -654,26 +671,28 @@ def _check_number(name: str, value: Any) -> float:
 
 @suggest_arguments
 class DPTextNoiseLayer(NoiseLayer):
-    """DPText's noise by its published formula: it is one-sided, so no epsilon bounds its loss.
+    """Noise by the published formula of DPText, which is one-sided and so has no finite epsilon.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
-    ``-b sgn(r) ln(1 - 2 abs(r))`` is Laplace noise for r in (-1/2, 1/2). For the published r in
-    (0, 1), the logarithm is undefined for half of the draws. These draws are replaced before the
-    logarithm is computed, because otherwise the gradient of a learnt epsilon would be NaN.
+    The formula ``-b sgn(r) ln(1 - 2 abs(r))`` gives Laplace noise if r is uniform in (-1/2, 1/2).
+    The paper draws r in (0, 1), for which the logarithm is undefined in half of the draws. The
+    layer replaces these draws before it computes the logarithm, so that the gradient of a learnt
+    epsilon is not NaN.
 
     Args:
         scale: scale b of the formula. Alternatively, give `sensitivity`, `epsilon`, `trainable`
             and `cap`, as in `NoiseLayer`.
-        nan: "zero" adds 0 if the logarithm is undefined; "resample" draws r again.
-        learning: other arguments of `NoiseLayer`.
+        nan: treatment of draws with an undefined logarithm. "zero" adds 0; "resample" draws r
+            again.
+        learning: the arguments `sensitivity`, `epsilon`, `trainable` and `cap` of `NoiseLayer`.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a number is out of range, or `nan` is not one of the two.
+        ValueError: if a number is out of range, or `nan` is neither "zero" nor "resample".
 
     Source:
-        Beigi et al. (2019), equation 9; Habernal (2022), theorem 3.1, for the fault.
+        Beigi et al. (2019), equation 9; Habernal (2022), theorem 3.1, which shows the fault.
 
     Example:
         >>> layer = DPTextNoiseLayer(1.0)
@@ -693,7 +712,7 @@ class DPTextNoiseLayer(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.DPTextNoise:
-        """Native record of this noise, with the present scale."""
+        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
         return mechanisms.DPTextNoise(self.scale, self.nan)
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
@@ -715,12 +734,13 @@ class DPTextNoiseLayer(NoiseLayer):
 
 @suggest_arguments
 class SharedNoise(NoiseLayer):
-    """One Laplace draw for each row, added to all of its entries; their differences are exact.
+    """Faulty noise: one Laplace draw for each row, added to all of the row's entries.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
 
-    An attacker who subtracts the smallest entry from a row removes the noise. Arguments and errors
-    are the same as in `NoiseLayer`; `scale` is b.
+    The differences of a row's entries contain no noise, so an attacker who subtracts the smallest
+    entry from a row removes the noise. Arguments and errors are the same as in `NoiseLayer`;
+    `scale` is the scale of the Laplace draw.
 
     Source:
         Lyu, He and Li (2020), released code: noise of shape (batch, 1).
@@ -737,7 +757,7 @@ class SharedNoise(NoiseLayer):
 
     @property
     def description(self) -> None:
-        """None, because no native record describes noise that all entries share."""
+        """None, because dpcore has no record for noise that all entries of a row share."""
         return None
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:

@@ -1,4 +1,4 @@
-"""An encoder with added noise as a mechanism, so that an audit can use texts as inputs."""
+"""A mechanism from a text to a noisy vector, made of an encoder and noise, for audits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DEFAULT_FORWARD_TRIALS: Final = 4_000
 
 
 class _TextMemory(NamedTuple):
-    """Stored results for one text: its vector, or the mean of its encodings, and the checks."""
+    """Stored results for one text: its vector (or the mean of random encodings), and its checks."""
 
     vector: Any
     randomness: encoders.Randomness
@@ -37,23 +37,28 @@ class _TextMemory(NamedTuple):
 
 @suggest_arguments
 class EncoderMechanism:
-    """Mechanism from texts to noisy vectors: `(text, size, rng) -> outputs`, made by `mechanism`.
+    """Mechanism from a text to noisy vectors, `(text, size, rng) -> outputs`.
 
-    A text is encoded once and alone, because in another batch the last bits of a vector differ; the
-    noise is drawn `size` times. A random encoder runs for every draw. Before its first draw, a text
-    is encoded 64 times, to see if the encoder is random, and in batches with other texts. Vectors
-    of at most 10,000 texts are stored. They are deleted at the start of an audit if parameters or
-    buffers have changed, or if a new encoding of a stored text differs.
+    The function `mechanism` creates it. The text is encoded once, in a batch of one text, because
+    the last bits of its vector may depend on the batch; the noise is drawn `size` times. A random
+    encoder runs for every draw.
+
+    Before the first draw on a text, the text is encoded 64 times to test if the encoder is random.
+    The text is also encoded in batches with other texts to test if these texts change its vector.
+    The vectors of at most 10,000 texts are stored. At the start of an audit, the stored vectors are
+    deleted if the encoder's parameters or buffers have changed, or if a new encoding of a stored
+    text differs from its vector.
 
     Args:
         encoder: encoder from texts to vectors.
-        noise: module that adds noise to rows, or None.
-        name: name in reports.
+        noise: module that adds noise to rows, or None for an encoder that adds the noise.
+        name: name of the mechanism in reports.
         claim: claimed epsilon. None means no claim.
         delta: delta of the claim.
-        probe: texts that share a batch with the texts of an audit.
-        rounding: largest distance of two vectors, relative to their norm, that counts as rounding.
-            Defaults to 1e-5, or to .05 for bfloat16 and float16.
+        probe: texts that are encoded in one batch with a text of the audit, to test if they change
+            its vector.
+        rounding: largest distance between two encodings of one text, relative to their norm, that
+            is taken as rounding. Defaults to 1e-5, or to .05 for bfloat16 and float16.
     """
 
     thread_safe = False
@@ -85,7 +90,7 @@ class EncoderMechanism:
         return (*map(id, things), self.name, self.claim, self.delta)
 
     def __eq__(self, other: object) -> bool:
-        """Return True for the same objects with the same claim; such audits can be merged."""
+        """Return True if encoder, noise and claim are the same; the audits can then be merged."""
         return isinstance(other, EncoderMechanism) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
@@ -93,29 +98,29 @@ class EncoderMechanism:
 
     @property
     def device_type(self) -> str:
-        """Type of the device on which it runs, such as "cpu" or "cuda"."""
+        """Type of the device on which the mechanism runs, such as "cpu" or "cuda"."""
         return str(self.encoder.device.type)
 
     @property
     def torch_threads(self) -> int | None:
-        """Number of torch threads in a block: 1 if only noise is drawn, None for the default."""
+        """Number of torch threads for a block of draws: 1 if it draws only noise, else None."""
         return None if self.default_trials else 1
 
     @property
     def default_trials(self) -> int | None:
-        """4,000 for a random encoder, where every output needs a forward pass; otherwise None."""
+        """Default number of trials: 4,000 for a random encoder, None for dpcore's default."""
         is_random = any(learnt.randomness.is_random for learnt in self._learnt.values())
         return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
-        """Return 4,000 if the encoder is random on a text of the pair, otherwise None."""
+        """Return the default number of trials: 4,000 if encodings of the pair are random."""
         return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
 
     def _is_random_on(self, pair: Pair) -> bool:
         return any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism itself; delete the stored vectors if the encoder has changed.
+        """Return this mechanism; delete the stored vectors if the encoder has changed.
 
         An audit calls this method once, before its first draw.
         """
@@ -127,7 +132,7 @@ class EncoderMechanism:
         return self
 
     def _has_new_vector(self) -> bool:
-        """Return True if a new encoding of a stored text differs, or if encodings are random."""
+        """Return True if encodings of a stored text are random or differ from its vector."""
         if not self._learnt:
             return False
         text, learnt = next(reversed(self._learnt.items()))
@@ -165,12 +170,12 @@ class EncoderMechanism:
             return self._noisy(rows)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw a noisy vector of each text, with new noise at every call.
+        """Draw one noisy vector for each text, with new noise in every call.
 
         Args:
             texts: non-empty strings; they are encoded in one batch.
-            rng: None to use entropy of the operating system; an integer or a Generator to repeat
-                the noise.
+            rng: None for fresh entropy of the operating system; an integer or a numpy Generator for
+                noise that can be repeated.
 
         Returns:
             An array of shape `(len(texts), width)`.
@@ -190,7 +195,7 @@ class EncoderMechanism:
         return noisy
 
     def random(self, text: str) -> bool:
-        """Return True if the encoder is random: two calls differ, or a call draws numbers."""
+        """Return True if two encodings of the text differ, or a call draws random numbers."""
         return self._learn(text).randomness.is_random
 
     def _learn(self, text: str) -> _TextMemory:
@@ -215,30 +220,32 @@ class EncoderMechanism:
             return self.encoder([text])[0]
 
     def clean(self, x: str | Sequence[str]) -> npt.NDArray[np.float64]:
-        """Compute the vector before the noise, shape `(width,)`; a mean for a random encoder.
+        """Compute the vector of a text before the noise, shape `(width,)`.
 
-        A list of texts is encoded in one batch, once each, shape `(len(x), width)`.
+        For a random encoder, the vector is the mean of 64 encodings. The texts of a list are
+        encoded once, in one batch; the result has the shape `(len(x), width)`.
         """
         if not isinstance(x, str):
             return encoders.tensor_to_array(self.encoder(list(texts_of("x", x))))
         return encoders.tensor_to_array(self._learn(text_of("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Compute the exact loss of two texts under the declared noise.
+        """Compute epsilon for two texts from their vectors and the law of the noise.
 
         Args:
             pair: two texts.
             delta: delta in [0, 1).
 
         Returns:
-            The loss, or None if the encoder is random or the noise is not one of dpcore's layers.
+            The smallest epsilon, or None if the encoder is random or the noise is not one of
+            dpcore's layers.
         """
         if not isinstance(self.noise, NoiseLayer) or self._is_random_on(pair):
             return None
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """List notes on two texts for the reader of an audit."""
+        """List notes on two texts for the report of an audit."""
         texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
         learnt = [self._learn(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
@@ -277,30 +284,32 @@ def mechanism(
     probe: Any = None,
     rounding: float | None = None,
 ) -> EncoderMechanism:
-    """Make a mechanism with texts as inputs from an encoder and a noise module.
+    """Make a mechanism from texts to noisy vectors, from an encoder and a noise module.
 
-    Attacks know the vectors of both texts. The report shows the texts, and the exact loss of the
-    pair if the noise is one of `dpcore.torch`.
+    The attacks of an audit know the vectors of the two texts without noise. The report shows the
+    texts. It also shows the exact epsilon of the pair if the noise is a layer of `dpcore.torch`.
 
     Args:
-        encoder: encoder, see `PrivateEncoder`. It may be random, also in train mode. It then runs
-            for every draw, attacks know the mean of 64 runs, no exact loss is stated, and audits
-            count 4,000 trials by default.
+        encoder: text encoder, of any kind that `PrivateEncoder` accepts. It may be random, for
+            example in train mode. A random encoder runs for every draw, and attacks know the mean
+            of 64 encodings. The report then states no exact epsilon, and an audit draws 4,000
+            trials by default.
         noise: module that adds noise to rows of shape `(size, width)`, or None for an encoder
             that adds the noise itself.
-        device: device to which encoder and noise are first moved. None moves nothing.
-        probe: texts (or a dictionary with texts as keys) with which the encoder is tested. Defaults
-            to built-in texts of 1 to 40 words.
-        rounding: largest distance between two encodings of one text, relative to the vector's
-            norm. Defaults to 1e-5, or to .05 for bfloat16 and float16.
+        device: device to which the encoder and the noise are moved first. None leaves them where
+            they are.
+        probe: texts (or a dictionary with texts as keys) with which dpcore tests that a text has
+            the same vector in any batch. Defaults to built-in texts of 1 to 40 words.
+        rounding: largest distance between two encodings of one text, relative to the vector's norm,
+            that is taken as rounding. Defaults to 1e-5, or to .05 for bfloat16 and float16.
 
     Returns:
         The mechanism `(text, size, rng) -> outputs` of shape `(size, width)`.
 
     Raises:
-        TypeError: if the encoder has no such type, or the noise is not a module.
-        ValueError: if the device is missing, if a batch norm mixes the rows, or if the vector of a
-            text changes with the other texts of its batch.
+        TypeError: if the encoder is of another kind, or the noise is not a torch module.
+        ValueError: if this machine does not have the device, if a batch norm mixes the texts of a
+            batch, or if the vector of a text changes with the other texts of its batch.
 
     Source:
         Habernal (2021), section 4 (an encoder with noise as a mechanism).
@@ -331,7 +340,7 @@ def mechanism(
 
 
 def device_of(device: Any) -> Any:
-    """Check that this machine has a device; return it.
+    """Convert the argument to a torch device, and check that this machine has it.
 
     Raises:
         ValueError: if torch does not know the device, or the machine does not have it.

@@ -1,7 +1,8 @@
-"""Records of the calls in a run of a module, and repetitions of each call on copies of its inputs.
+"""Records of all module calls in one run of a module, and repetitions of each recorded call.
 
-`torch.nn.Module.__call__` is replaced during a run, as torch's own tracer does. Therefore hooks,
-subclasses and unregistered modules are recorded, and the user's objects are not changed.
+During a run, dpcore replaces `torch.nn.Module.__call__`, as torch's own tracer does. Therefore
+dpcore also records hooks, subclasses and modules that are not registered, and does not change the
+user's objects.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ Key = Callable[[Any], Any]
 
 
 def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy that later operations cannot change, or the value itself if it has no copy.
+    """Return a copy that later operations cannot change, or the value if it cannot be copied.
 
     Args:
-        value: tensors in any containers; modules are not copied.
-        memo: copies that exist already.
+        value: any value, such as a list or dictionary of tensors. Modules inside the value are not
+            copied.
+        memo: copies that exist already, by the id of the original.
     """
     memo = {} if memo is None else memo
     if isinstance(value, (*_ATOMIC_TYPES, torch.nn.Module)):
@@ -62,7 +64,7 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def list_leaves(value: Any) -> list[Any]:
-    """List the tensors, arrays, numbers and texts in any containers and objects, in order."""
+    """List the tensors, arrays, numbers and texts inside a value, which may be nested."""
     leaves: list[Any] = []
     held: dict[int, Any] = {}
 
@@ -83,7 +85,7 @@ def list_leaves(value: Any) -> list[Any]:
 
 
 def list_tensors(value: Any) -> list[Any]:
-    """List the tensors among the leaves."""
+    """List the tensors inside a value, which may be nested."""
     return [leaf for leaf in list_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
@@ -98,7 +100,7 @@ def _list_parts(whole: Any) -> list[Any]:
 
 
 def are_equal(left: Any, right: Any) -> bool:
-    """Return True if two leaves, or lists of leaves, are equal; NaN equals NaN."""
+    """Return True if two values (or lists of values) are equal; NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if isinstance(left, list):
@@ -127,14 +129,14 @@ class Call:
     """One recorded call of a module.
 
     Args:
-        module: called module.
-        key: key that identifies the module.
-        args: copies of its positional arguments before the call.
-        kwargs: copies of its keyword arguments before the call.
-        children: calls that it made.
-        outputs: copy of its return value.
-        written: indices of the argument tensors that it wrote to, with their values after the
-            call.
+        module: the module that was called.
+        key: value that identifies the module, see `name_modules`.
+        args: copies of the positional arguments, made before the call.
+        kwargs: copies of the keyword arguments, made before the call.
+        children: records of the module calls that this call made.
+        outputs: copy of the return value of the call.
+        written: indices of the argument tensors that the call changed in place, with their values
+            after the call.
     """
 
     module: Any
@@ -146,7 +148,7 @@ class Call:
     written: dict[int, Any] = field(default_factory=dict)
 
     def everything(self) -> Iterator[Call]:
-        """Yield this call and all calls within it, in the order of their start."""
+        """Yield this call and all calls inside it, in the order in which they started."""
         yield self
         for child in self.children:
             yield from child.everything()
@@ -154,12 +156,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Replay:
-    """One repeated call.
+    """Result of the repetition of one recorded call.
 
     Args:
-        stages: values that show its randomness. First its return value, then its arguments, to
-            which it may have written, then module and arguments of each call that it made.
-        drawn: generators that were used: "torch", "numpy", "python".
+        stages: values that differ between repetitions of a random call. The first is the return
+            value. The second is the arguments after the call, which may have changed them. The
+            others are the module and the arguments of each call that the repeated call made.
+        drawn: random generators from which the call drew: "torch", "numpy", "python".
     """
 
     stages: list[Any]
@@ -171,7 +174,7 @@ class Replay:
 
 
 def name_modules(module: Any) -> Key:
-    """Return a function that identifies a module: by id, or by class if it is not registered."""
+    """Return a function that identifies modules: by id, or by class if they are not registered."""
     registered = {id(part) for part in module.modules()}
     return lambda part: id(part) if id(part) in registered else type(part).__qualname__
 
@@ -179,11 +182,11 @@ def name_modules(module: Any) -> Key:
 def record_calls(
     module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
 ) -> Call:
-    """Run a module once and record every call.
+    """Run a module once and record every module call in the run.
 
     Args:
-        module: the module, in its present mode.
-        key: function that identifies modules.
+        module: the module; it runs in its present mode (train or eval).
+        key: function that identifies modules, see `name_modules`.
         check: function that raises an error for a module that must not be called.
         args: positional arguments of the module.
         kwargs: keyword arguments of the module.
@@ -214,15 +217,16 @@ def record_calls(
 
 
 def replay_call(call: Call, key: Key, seed: int) -> Replay:
-    """Repeat one call on its inputs, while its children return their recorded outputs.
+    """Repeat one recorded call; the module calls that it makes return their recorded outputs.
 
-    If a parent needs more of a child than its outputs, the children run. Each child then has its
-    own generator, with the same seed in every replay.
+    A child is a module that the repeated call calls. If the repeated call needs more than the
+    outputs of its children (such as an attribute that a child sets), the children run. Each child
+    then has a separate random generator with the same seed in every repetition.
 
     Args:
         call: recorded call.
         key: function that identifies modules, as in the record.
-        seed: seed of the global generators.
+        seed: seed of the global random generators.
     """
     try:
         return _replay_call(call, key, seed, False)
@@ -255,7 +259,7 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
 
 
 def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
-    """Group calls by the key of their module, in order."""
+    """Group calls by the key of their module; the calls of a group keep their order."""
     groups: defaultdict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.key].append(call)
@@ -263,7 +267,7 @@ def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
 
 
 def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
-    """Return the recorded outputs of a child, and write its recorded changes to its arguments."""
+    """Return the recorded outputs of a call, and repeat its changes of argument tensors."""
     leaves = list_leaves((args, kwargs))
     for place, now in child.written.items():
         if place < len(leaves) and isinstance(now, torch.Tensor):
@@ -273,11 +277,11 @@ def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
 
 @contextmanager
 def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
-    """Replace every module call in this thread by a function, which can make the original call.
+    """Within a block, replace every module call in this thread by a call of `called`.
 
     Args:
-        called: function `(call, module, args, kwargs, depth)`. `depth` is the number of calls that
-            enclose this one.
+        called: function `(call, module, args, kwargs, depth)`. `call` is the original method, which
+            `called` may use. `depth` is the number of module calls that enclose this call.
     """
     inner, here, depth = torch.nn.Module.__call__, threading.get_ident(), 0
 
@@ -301,9 +305,10 @@ def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
 
 @contextmanager
 def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
-    """Restore buffers at the end, and at every call of the function that this yields.
+    """Within a block, yield a function that restores a module's buffers; the end restores them too.
 
-    Running averages and power iterations change buffers in train mode, which is not randomness.
+    In train mode, running averages and power iterations change buffers. Without the restored
+    buffers, equal calls would differ although they are not random.
     """
     held = [
         (part, name, buffer, buffer.detach().clone())
@@ -328,7 +333,7 @@ def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def eval_mode(module: Any) -> Iterator[None]:
-    """Set eval mode within a block, and then restore the mode of every part."""
+    """Within a block, set a module to eval mode; then restore the mode of each submodule."""
     parts = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

@@ -1,4 +1,4 @@
-"""A text encoder with private vectors: bounded, with added noise, and with a checked claim."""
+"""A text encoder with private vectors: the vectors are bounded, and calibrated noise is added."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ _EPSILON_SLACK = 1e-9
 
 
 def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
-    """Return the indices of the two rows with the largest distance.
+    """Return the indices of the two rows that are farthest from each other.
 
-    Float32 distances rule out most pairs, with a margin for rounding. Float64 distances decide
-    among the remaining pairs.
+    The function first excludes most pairs of rows by distances in float32, with a margin for
+    rounding. Then it compares the distances of the remaining pairs in float64.
 
     Args:
-        rows: tensor of shape `(size, width)` with at least two rows.
+        rows: tensor of shape `(size, width)`, with at least two rows.
         norm: "l1" or "l2".
-        progress: True to show a progress bar. None shows it for long work on a terminal or in a
-            notebook.
+        progress: True to show a progress bar. None shows the bar for long work on a terminal or
+            in a notebook.
 
     Returns:
-        Two places, the smaller one first.
+        The two indices, the smaller one first.
 
     Example:
         >>> farthest_rows(torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, 2.0]]), "l1")
@@ -93,55 +93,61 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
 class PrivateEncoder(Shown):
     """Encoder from texts to noisy vectors that are epsilon-private for any two texts.
 
-    ``encode(text) = transform(encoder(text)) + noise``. The transform maps every vector into a
-    bounded set. The noise is calibrated to the two members of this set with the largest distance,
-    so the claim needs no assumption on encoder or texts. The claim covers one encoding of one text:
-    k encodings of a text cost k epsilon. It does not cover the texts that the encoder was trained
-    on. Arrays and lists that a function returns are converted to float32: the last bits of noisy
-    float64 reveal the clean vector (Mironov, 2012). Tensors keep their dtype.
+    The noisy vector of a text is ``transform(encoder(text)) + noise``. The transform maps every
+    vector into a bounded set. The noise is calibrated to the diameter of this set, so the claim
+    needs no assumption on the encoder or the texts. The claim covers one encoding of one text: k
+    encodings of a text cost k epsilon. The claim does not cover the texts on which the encoder was
+    trained. If the encoder is a function that returns an array or a list, the vectors are converted
+    to float32: the last bits of noisy float64 reveal the vector without noise (Mironov, 2012).
+    Tensors keep their dtype.
 
     Args:
-        encoder: one of these; modules must be in eval mode:
+        encoder: one of these objects, whose torch modules must be in eval mode:
 
             - a SentenceTransformer;
-            - a pair `(model, tokenizer)` of transformers, or a triple with "mean" (the default) or
-              "cls" in addition;
+            - a pair `(model, tokenizer)` of transformers, or a triple with the pooling of token
+              vectors in addition: "mean" (the default) or "cls" (the first token);
             - a torch module or any function of a list of texts that returns vectors, shape
               `(texts, width)`;
             - a function of one text that returns one vector;
             - a feature-extraction pipeline of transformers, whose token vectors are averaged;
             - a dictionary from texts to vectors.
-        transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
-            `dpcore.sensitivity`), your own module with a method `range(dim)`, or a list of
-            these in order. `Project` may be in a list, but not as the last transform:
-            ``[Project(rows, 8), Clip("l2", 1.0)]``.
+        transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of `dpcore.sensitivity`),
+            or your own torch module with a method `range(dim)` that returns the set of its outputs.
+            A list of transforms is applied in its order. `Project` may be in a list, but not as the
+            last transform: ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: claimed epsilon, in (0, 1e300].
         delta: claimed delta, in (0, 1) for Gaussian noise and 0 for other noise.
-        noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
-            "l2_laplace" (L2 diameter / epsilon), "best", or a noise layer with your own scale,
-            which is checked. "best" chooses the noise with the smallest expected squared error, see
-            `calibration.noise_errors`; the choice uses no text.
-        strict: True to refuse noise that does not satisfy the claim. False keeps the claim as it
-            was made and shows the true epsilon next to it.
-        probe: texts (or a dictionary with texts as keys) with which the encoder is tested. Each
-            text must have the same vector alone and in any batch. Defaults to built-in texts of 1
-            to 40 words.
-        rounding: largest distance between two encodings of one text, relative to the vector's
-            norm. Defaults to 1e-5, or to .05 for bfloat16 and float16.
+        noise: one of these. The diameter is the largest distance of two vectors in the bounded set:
+
+            - "laplace": Laplace noise of scale L1 diameter / epsilon;
+            - "gaussian": Gaussian noise by the analytic Gaussian mechanism for the L2 diameter;
+            - "l2_laplace": L2 Laplace noise of scale L2 diameter / epsilon;
+            - "best": the one of these three noises with the smallest expected squared error (see
+              `calibration.noise_errors`); the choice does not depend on texts;
+            - a noise layer with your own scale, for which dpcore checks the claim.
+        strict: True to raise a ValueError if the noise does not satisfy the claim. False accepts
+            the noise, keeps the claim, and shows the true epsilon next to it.
+        probe: texts (or a dictionary with texts as keys) with which dpcore tests the encoder. Each
+            text must have the same vector in every batch. Defaults to built-in texts of 1 to 40
+            words.
+        rounding: largest distance between two encodings of one text, relative to the vector's norm,
+            that is taken as rounding. Defaults to 1e-5, or to .05 for bfloat16 and float16.
 
     Attributes:
-        batches: result of the check of batches.
-        errors: expected squared error of a vector under each noise that "best" compared, by name;
-            empty if the noise was chosen otherwise.
-        counted: number of texts encoded so far ("texts"), and of truncated texts ("cut").
-        worst: last pair that `worst_pair` returned, with the exact loss of this pair. None before
-            the first call.
+        batches: result of the test that other texts of a batch do not change a text's vector.
+        errors: expected squared error of a vector for each noise that "best" compared, by the name
+            of the noise. Empty if `noise` is not "best".
+        counted: numbers by name: "texts" is the number of texts encoded so far, and "cut" is the
+            number of these texts that the encoder truncated.
+        worst: last pair that `worst_pair` returned, with the exact epsilon of this pair. None
+            before the first call.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a value is out of range, or if an encoder is in train mode or mixes the texts
-            of a batch. Also if the noise does not satisfy the claim; the message shows two vectors
-            that prove it.
+        ValueError: if a value is out of range, if the encoder is in train mode, if other texts of a
+            batch change a text's vector, or if the noise does not satisfy the claim. In the last
+            case, the message shows two vectors that prove it.
 
     Source:
         Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);
@@ -201,31 +207,32 @@ class PrivateEncoder(Shown):
 
     @property
     def domain(self) -> Any:
-        """Set that contains every vector after the transform, before the noise."""
+        """Bounded set that contains every transformed vector before the noise is added."""
         return self.transform.range(self.encoder.width)
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Transforms fitted on rows, with the number of rows; no claim covers these rows."""
+        """Names of the transforms that were fitted on public rows, with the number of rows."""
         steps = ((type(step).__name__, step.public_rows) for step in fitted_steps(self.transform))
         return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon, at `delta`."""
+        """Claimed epsilon for one encoding, at the claimed delta."""
         return self.epsilon
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise really gives for any two texts, or None for an unknown law."""
+        """Epsilon that the noise satisfies for any two texts, or None if its law is unknown."""
         law = self.noise.description
         return None if law is None else real_epsilon(law, self.domain)
 
     @property
     def true_epsilon(self) -> float:
-        """Epsilon that the noise really gives for any two texts, at `delta`; inf if unbounded.
+        """Epsilon that the noise satisfies for any two texts, at the claimed delta.
 
-        It is computed from the transform and the noise, and does not depend on the claim.
+        The number is computed from the bounded set of the transform and from the noise. It does not
+        depend on the claim. It is inf if no epsilon bounds the privacy loss.
         """
         real = self.real
         if real is None:
@@ -265,7 +272,7 @@ class PrivateEncoder(Shown):
         return L2LaplaceNoise(l2_laplace(self.epsilon, apart).scale)
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Encode and transform without the noise; the result is not private.
+        """Encode and transform texts without noise; the result is not private.
 
         Args:
             texts: non-empty strings.
@@ -279,14 +286,15 @@ class PrivateEncoder(Shown):
         return self.encoder.with_transform(self.transform)(texts_read)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw private vectors, with new noise at every call.
+        """Draw one private vector for each text, with new noise in every call.
 
         k encodings of one text cost k epsilon.
 
         Args:
             texts: non-empty strings.
-            rng: None to use entropy of the operating system; an integer or a Generator to repeat
-                the noise. A person who knows this integer or Generator also knows the noise.
+            rng: None for fresh entropy of the operating system; an integer or a numpy Generator for
+                noise that can be repeated. A person who knows this integer or Generator also knows
+                the noise.
 
         Returns:
             An array of shape `(len(texts), width)`, in the precision of the encoder.
@@ -306,18 +314,18 @@ class PrivateEncoder(Shown):
         return private
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact loss of all pairs.
+        """Find the pair of texts with the largest exact epsilon under the noise.
 
-        The loss is computed from the declared noise and is not certified. The loss of any two texts
-        is at most `true_epsilon`.
+        The epsilon of a pair is computed from the two vectors and the law of the noise; it is not
+        certified. It is at most `true_epsilon`.
 
         Args:
             texts: at least two different strings.
-            progress: True to show a progress bar. None shows it for long work on a terminal or in a
-                notebook.
+            progress: True to show a progress bar. None shows the bar for long work on a terminal or
+                in a notebook.
 
         Returns:
-            The pair of texts. The encoder stores it for `str`.
+            The pair of texts. The encoder also stores this pair, so that `repr` can show it.
 
         Raises:
             TypeError: if `texts` is one string, or holds objects other than strings.
@@ -340,15 +348,16 @@ class PrivateEncoder(Shown):
     def measure_signal(
         self, texts: Sequence[str] | None = None
     ) -> tuple[float, float, float] | None:
-        """Measure the size of the vectors compared with the noise.
+        """Measure the size of the vectors, the size of the noise, and their ratio.
 
         Args:
             texts: non-empty strings. Defaults to the probe texts.
 
         Returns:
-            Three numbers, or None if the law of the noise is unknown. The first two are the root
-            mean squares of an entry without noise and of the noise. The third is the share of
-            signal in the energy (the sum of squares) of a noisy vector.
+            Three numbers, or None if the law of the noise is unknown. The first number is the root
+            mean square of an entry of a vector without noise. The second number is the root mean
+            square of an entry of the noise. The third number is the share of the vector without
+            noise in the expected sum of squares of a noisy vector.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
@@ -363,7 +372,7 @@ class PrivateEncoder(Shown):
         return entry, noise, entry**2 / (entry**2 + noise**2)
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism for an audit; it encodes each text only once."""
+        """Return the mechanism from a text to noisy vectors, for an audit."""
         name = f"PrivateEncoder({self._arguments})"
         clean = self.encoder.with_transform(self.transform)
         rest = self.epsilon, self.delta, self.probe, self.rounding
@@ -383,12 +392,12 @@ class PrivateEncoder(Shown):
 
     @property
     def worst_found(self) -> str:
-        """Exact loss of the worst pair as text for `repr`; empty if there is no such pair."""
+        """Text for `repr`: the exact epsilon of the last pair from `worst_pair`, or ""."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
     def __repr__(self) -> str:
-        """Return the arguments, and the exact loss of the last pair from `worst_pair`."""
+        """Return the arguments, and the exact epsilon of the last pair from `worst_pair`."""
         return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
     @property
@@ -396,20 +405,22 @@ class PrivateEncoder(Shown):
         return f"PrivateEncoder of {self.encoder.name}"
 
     def _lines(self) -> list[Row]:
-        """List the claim, the true epsilon, the texts they cover, and the numbers so far."""
+        """List the rows of the report, such as the claim and the true epsilon."""
         return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json, and safetensors for torch's objects; see `from_pretrained`.
+        """Save the encoder to a folder, from which `from_pretrained` can load it.
 
         Args:
-            folder: path of a folder, which is made if it is missing.
+            folder: path of a folder, which is created if it is missing. It gets a file config.json,
+                and files in the safetensors format for torch's objects.
 
         Returns:
             The folder.
 
         Raises:
-            TypeError: if the folder is not a path, or transform or noise is a user's own class.
+            TypeError: if `folder` is not a path, or the transform or the noise is of a user's own
+                class.
             OSError: if the folder cannot be written.
         """
         return save_encoder(self, folder)
@@ -423,33 +434,33 @@ class PrivateEncoder(Shown):
         device: Any = None,
         probe: Any = None,
     ) -> PrivateEncoder:
-        """Load an encoder that `save_pretrained` wrote, without pickle and without network.
+        """Load an encoder that `save_pretrained` saved, without pickle and without network.
 
         Args:
             folder: path of a folder on this machine.
-            encoder: the function, dictionary or module, if one of these was saved. Only the weights
-                of a module are saved in the folder.
+            encoder: the encoder that was saved, if it is a function, a dictionary or a torch
+                module. The folder does not contain these objects, but only the weights of a module.
             device: device to which the encoder is moved. Defaults to the CPU.
-            probe: texts with which the encoder is tested; they are not saved. Defaults to built-in
-                texts.
+            probe: texts with which dpcore tests the encoder, because the folder does not contain
+                the texts of the first test. Defaults to built-in texts.
 
         Raises:
             OSError: if the folder is missing, or contains no config.json.
-            ValueError: if a key is unknown or missing, if a file could hold a pickle, or if an
-                encoder is needed but missing.
+            ValueError: if a key in config.json is unknown or missing, if a file could contain a
+                pickle, or if `encoder` is needed but missing.
         """
         return load_encoder(cls, folder, encoder, device, probe)
 
 
 def _read_generator(rng: Rng) -> np.random.Generator:
-    """Return a given Generator, or make one from a seed or from 128 bits of system entropy."""
+    """Return the given Generator, or make a Generator from a seed or from system entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(None if rng is None else seed_of(rng))
 
 
 def transform_of(transform: Any) -> Any:
-    """Convert a transform, also one of `dpcore.sensitivity`, to a module of torch."""
+    """Convert a transform to a torch module; transforms of `dpcore.sensitivity` are accepted."""
     twins: dict[type, Any] = {
         sensitivity.Clip: lambda own: Clip(own.norm, own.radius),
         sensitivity.MinMax: lambda own: MinMax(),
@@ -465,7 +476,7 @@ def transform_of(transform: Any) -> Any:
 
 
 def chain_of(transform: Any) -> Any:
-    """Convert a transform, or a list of transforms, to one module."""
+    """Convert a transform, or a list of transforms, to one torch module."""
     if type(transform) is Project:
         requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
         raise mistyped("transform", requirement, transform)
@@ -479,7 +490,7 @@ def chain_of(transform: Any) -> Any:
 
 
 def _false_claim_error(private: PrivateEncoder) -> ValueError:
-    """Make the error for noise that does not satisfy the claim, with two vectors that prove it."""
+    """Make the error for noise that breaks the claim; its message shows two vectors as proof."""
     at = f" at delta {private.delta:g}" if private.delta else ""
     noise, domain, real = private.noise, private.domain, private.real
     text = message("noise", f"enough for epsilon {private.epsilon:g}{at} on {domain!r}", noise)
@@ -493,7 +504,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
 
 
 def list_rows(private: PrivateEncoder) -> list[Row]:
-    """List all facts about an encoder as rows (label, text)."""
+    """List the rows of an encoder's report as pairs (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public
     return [

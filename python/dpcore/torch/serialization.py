@@ -1,4 +1,4 @@
-"""Private encoders in folders: config.json and safetensors, without files that could run code."""
+"""Saving and loading of private encoders in folders that contain no file that could run code."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _ENCODER_FOLDER: Final = "encoder"
 
 
 def _class_word(cls: type) -> str:
-    """Return the class name of a layer or a transform in config.json."""
+    """Return the name by which config.json names the class of a layer or a transform."""
     return cls.__name__.removesuffix("Layer")
 
 
 def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
-    """Write an encoder to a folder; see `PrivateEncoder.save_pretrained`."""
+    """Save an encoder to a folder; see `PrivateEncoder.save_pretrained`."""
     chain = private.transform
     steps = list(chain) if isinstance(chain, TransformChain) else None
     config = {
@@ -83,7 +83,7 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
 
 
 def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
-    """Write config.json into a folder, and make the folder if it is missing.
+    """Write config.json to a folder, and create the folder if it is missing.
 
     Raises:
         TypeError: if the folder is not a path.
@@ -105,14 +105,14 @@ def _encoder_words(encoder: Encoder) -> dict[str, Any]:
 
 
 def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
-    """Describe a layer or a transform by its class name and its arguments."""
+    """Describe a layer or a transform for config.json by its class name and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
     return {"class": _class_word(type(module)), **_layer_arguments(module)}
 
 
 def _layer_arguments(module: Any) -> dict[str, Any]:
-    """Return the arguments from which a layer or a transform can be made again."""
+    """Return the arguments with which the constructor makes the same layer or transform."""
     if isinstance(module, Project):
         # Its arrays, seed and number of rows are read from safetensors afterwards.
         return {"rows": "random", "dim": module.dim, "width": module.width, "rng": 0}
@@ -147,7 +147,7 @@ def _write_encoder(encoder: Encoder, place: Path) -> None:
 def load_encoder(
     cls: type[PrivateEncoder], folder: str | PathLike[str], encoder: Any, device: Any, probe: Any
 ) -> PrivateEncoder:
-    """Read an encoder from a folder; see `PrivateEncoder.from_pretrained`."""
+    """Load an encoder from a folder; see `PrivateEncoder.from_pretrained`."""
     place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
     text_encoder = _load_text_encoder(place, words, encoder)
@@ -196,8 +196,8 @@ def read_config(
 
     Args:
         folder: path of a folder on this machine.
-        format: required value of its key "format".
-        keys: required keys; other keys are an error.
+        format: required value of the key "format" in config.json.
+        keys: required keys of config.json. The function raises a ValueError for other keys.
 
     Returns:
         The folder, and the content of config.json.
@@ -205,7 +205,8 @@ def read_config(
     Raises:
         TypeError: if the folder is not a path.
         OSError: if the folder is missing, or contains no config.json.
-        ValueError: if the file is not JSON of this format, or a file could hold a pickle or code.
+        ValueError: if config.json is not JSON of this format, or a file in the folder could contain
+            a pickle or code.
     """
     place = _require_folder_path(folder)
     if not place.is_dir():
@@ -278,7 +279,7 @@ _LOCAL: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": 
 
 
 def _refuse_other_names(value: Any) -> None:
-    """Raise an error for settings that name code which a loader would import."""
+    """Raise an error if the settings name code that a loader would import."""
     if isinstance(value, dict):
         if "auto_map" in value:
             raise ValueError("auto_map, which names code")

@@ -1,7 +1,7 @@
-"""Sources of randomness in a module, and the inputs of these sources.
+"""Search for the calls in which a torch module draws random numbers.
 
-The module runs once, and every call in this run is repeated with two seeds. A recorded call can
-also be used as a mechanism on rows, which replace the batch in its input.
+The module runs once, and every module call in this run is recorded and repeated with two seeds. A
+recorded call can then be inspected as a mechanism: rows of the user replace the batch in its input.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _MAX_TRIED_SEEDS: Final = 32
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
-    """Find the index of the tensor argument to which noise applies, or None if there is none.
+    """Find the main input of a call: the index of the tensor argument to which noise is added.
 
-    It is the tensor to which noise is added. Without such a tensor, it is the first floating point
-    tensor, or otherwise the first tensor.
+    If noise is added to no argument, the main input is the first floating point tensor, or
+    otherwise the first tensor. The function returns None if the call has no tensor argument.
     """
     tensors = list_tensors((call.args, call.kwargs))
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
@@ -64,21 +64,23 @@ def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) ->
 
 
 class Rows(torch.nn.Module):
-    """A module that takes a batch of rows and runs one recorded call on them.
+    """A module that runs one recorded call of another module on a batch of new rows.
 
-    The batch replaces the main input. If another tensor has the length of the recorded batch, its
-    first row is repeated for all rows; all other arguments are as recorded. The calls within this
-    call also run. Sources among them run in eval mode if that removes their noise; otherwise they
-    return the first row of their recorded outputs.
+    The new rows replace the main input, the tensor argument to which noise is added. If another
+    tensor argument has the length of the recorded batch, its first row is repeated for all new
+    rows. All other arguments are as recorded. The module calls inside the recorded call also run.
+    If such an inner call is random, it runs in eval mode, or returns the first row of its recorded
+    outputs if it is random in eval mode too.
 
     Args:
         call: recorded call.
-        key: function that identifies modules, as in the record.
-        kinds: kind of each source, by the id of its call.
-        varying: stage of a replay at which outputs vary, and the indices of the tensors that vary
-            there; an empty tuple means all tensors.
+        key: function that identifies modules, see `name_modules`.
+        kinds: kind of each random call ("dropout", "train mode" or "noise"), by the id of the call.
+        varying: where repetitions of the call differ: the number of the stage (0 for the return
+            value, see `Replay`), and the indices of the tensors that differ. An empty tuple of
+            indices means all tensors.
         place: index of the main input among the tensors in the arguments.
-        axis: axis of the batch, or None for 1 if the module has `batch_first=False`, otherwise 0.
+        axis: axis of the batch. None means 1 if the module has `batch_first=False`, otherwise 0.
     """
 
     def __init__(
@@ -115,11 +117,11 @@ class Rows(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if the clean vector is not simply the input."""
+        """True if the clean vector is a part of the input, or the input in another dtype."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """Return the vector to which noise is added: the input, cut to the used outputs."""
+        """Return the vector to which noise is added: the first 1,024 numbers of the input."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
@@ -131,7 +133,7 @@ class Rows(torch.nn.Module):
         return not (self._held[0].children or held)
 
     def additive(self) -> bool:
-        """Return True if noise is added to the input: outputs then shift as far as the input."""
+        """Return True if noise is added to the input: a shifted input shifts the output as far."""
         if not self.x.is_floating_point():
             return False
         step = 1.0 + float(self.x.abs().max())
@@ -148,7 +150,7 @@ class Rows(torch.nn.Module):
             return self(point.unsqueeze(0).repeat(2, *(1 for _ in point.shape)))
 
     def forward(self, batch: Any) -> Any:
-        """Compute the outputs of a batch of rows, shape `(size, numbers)`."""
+        """Compute the random numbers that a batch of rows yields, shape `(size, numbers)`."""
         at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
         return torch.cat([self._some(part) for part in batch.split(at_once)])
 
@@ -172,14 +174,14 @@ class Rows(torch.nn.Module):
         return self._numbers(chosen, size)
 
     def _repeated(self, tensor: Any, size: int) -> Any:
-        """Repeat the first row of a tensor with the batch's length; copy any other tensor."""
+        """Repeat the first row of a tensor as long as the batch; copy any other tensor."""
         axis, fits = self.axis, not (self._alone or tensor.is_nested or tensor.ndim <= self.axis)
         if fits and tensor.shape[axis] == self._main[0].shape[axis]:
             return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
         return tensor.clone()
 
     def _called(self, size: int, handed: list[Any]) -> Any:
-        """Return a handler for the calls within this call; it also records their inputs."""
+        """Return a function that handles inner calls of this call and records their inputs."""
         call, key, kinds = self._held
         waiting = group_by_key(list(call.everything())[1:])
 
@@ -197,7 +199,7 @@ class Rows(torch.nn.Module):
         return called
 
     def _numbers(self, tensors: list[Any], size: int) -> Any:
-        """Return the numbers that vary, with one line for each of the `size` rows."""
+        """Return the random numbers of the given tensors, with one line for each row."""
         axis = 0 if self._alone else self.axis
         rows = [
             tensor.movedim(axis, 0).reshape(size, -1)
@@ -212,21 +214,24 @@ class Rows(torch.nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class NoiseSource(Shown):
-    """One call of a module with random outputs for a fixed input.
+    """One call of a module that returns random outputs for a fixed input.
 
     Args:
         path: dotted path of the module, "" for the model itself, or None if the module is not a
             registered part of the model.
-        call: number of this call among the calls of the module, from 1.
-        calls: number of calls of the module.
+        call: number of this call among all calls of the same module, from 1.
+        calls: number of all calls of the same module.
         module: the module.
         args: positional arguments, as they were at the call.
         kwargs: keyword arguments, as they were at the call.
-        input: tensor argument to which noise is added; otherwise the first floating point tensor,
-            or else the first tensor, or None if there is no tensor.
-        kind: "dropout" (torch's own), "train mode" (absent in eval mode, like dropout) or "noise".
-        draws: generators that were used: "torch", "numpy", "python". Empty if the module has its
-            own generator or another state.
+        input: tensor argument to which noise is added. If noise is added to no argument, it is the
+            first floating point tensor, or otherwise the first tensor. None if no argument is a
+            tensor.
+        kind: "dropout" for a dropout module of torch, "train mode" for another call that is random
+            only in train mode, or "noise" for a call that is random in eval mode too.
+        draws: global random generators from which the call drew: "torch", "numpy", "python". Empty
+            if the outputs differ without such a draw, because the module has its own generator or
+            another state.
     """
 
     path: str | None
@@ -242,34 +247,37 @@ class NoiseSource(Shown):
 
     @property
     def name(self) -> str:
-        """Path of the module, with the number of the call if there are several calls."""
+        """Path of the module; with several calls of the module, also the number of the call."""
         place = self.path or ("(root)" if self.path == "" else f"({type(self.module).__name__})")
         return f"{place}, call {self.call} of {self.calls}" if self.calls > 1 else place
 
     def inspect(
         self, rng: Rng = None, *, axis: int | None = None, **options: Any
     ) -> structure.Inspection:
-        """Search for structural faults in this call, on the first row of its input.
+        """Search for structural faults in the noise of this call, on the first row of its input.
 
-        The row is repeated along the batch. If another tensor has the length of the batch, its
-        first row is repeated too. Calls within this call run. Those that are sources themselves run
-        in eval mode or, if their noise remains, return their recorded outputs. The search uses the
-        first 1,024 numbers that vary in the return value, or otherwise in the inputs of a child.
+        The first row is repeated along the batch. If another tensor argument has the length of the
+        batch, its first row is repeated too. The module calls inside this call also run. If such an
+        inner call is random, it runs in eval mode, or returns its recorded outputs if it is random
+        in eval mode too. The search uses the first 1,024 random numbers in the return value of the
+        call. If the return value is not random, the search uses those in the inputs of an inner
+        call.
 
-        If the outputs shift as far as the input, the clean vector (without noise) is the input.
-        Otherwise it is not known, and checks that need it (``one_sided``, ``atom``, ``off_centre``)
-        run only if `clean` gives it. Integers, such as tokens, are compared with other inputs only
-        if `others` gives some.
+        The clean vector is the output without noise. If a shift of the input shifts the outputs as
+        far, the input is taken as the clean vector. Otherwise the clean vector is not known. The
+        checks that need it (``one_sided``, ``atom``, ``off_centre``) then run only if the option
+        `clean` gives it. For an input of integers, such as tokens, the search uses other inputs
+        only if the option `others` gives them.
 
         Args:
             rng: None, an integer in [0, 2**63) or a numpy Generator.
-            axis: axis of the batch. Defaults to 1 if the module has ``batch_first=False``,
-                otherwise 0. An input of one dimension is one row.
+            axis: axis of the input along which the rows of the batch lie. Defaults to 1 if the
+                module has ``batch_first=False``, otherwise 0. An input of one dimension is one row.
             **options: options of `dpcore.structure.inspect`: draws, clean, others, skip,
                 false_alarm.
 
         Returns:
-            The `dpcore.structure.Inspection`.
+            The `dpcore.structure.Inspection`, which lists each check with its result.
 
         Raises:
             TypeError: if the call has no tensor among its arguments.
@@ -290,7 +298,7 @@ class NoiseSource(Shown):
             return structure.inspect(rows, rows.x, rng=seed, **options)
 
     def __str__(self) -> str:
-        """Describe the source on one line."""
+        """Describe the call and its randomness on one line."""
         of = " and ".join(self.draws) or "a generator or state of its own"
         kinds = {"dropout": "dropout in train mode", "train mode": "random in train mode only"}
         what = kinds.get(self.kind, self.kind)
@@ -304,15 +312,16 @@ class NoiseSource(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseSources(Shown, Sequence[NoiseSource]):
-    """Sequence of the noise sources in one run of a module, in the order of the calls.
+    """Sequence of the random calls (`NoiseSource`) in one run of a module, in their order.
 
     Args:
-        sources: sources of noise.
+        sources: the calls with random outputs.
         model: name of the class of the module.
         mode: "train" or "eval".
         calls: number of module calls in the run.
-        uncalled: paths of modules without children that were not called. Fused kernels (such as
-            `TransformerEncoder` in eval mode) read parameters but skip modules and their noise.
+        uncalled: paths of modules without submodules that were not called in the run. A fused
+            kernel (such as that of `TransformerEncoder` in eval mode) reads the parameters of
+            modules without calling them, so their noise is not drawn.
     """
 
     sources: tuple[NoiseSource, ...]
@@ -328,15 +337,15 @@ class NoiseSources(Shown, Sequence[NoiseSource]):
     def __getitem__(self, index: slice) -> tuple[NoiseSource, ...]: ...
 
     def __getitem__(self, index: int | slice) -> NoiseSource | tuple[NoiseSource, ...]:
-        """Return the source with this index, from 0."""
+        """Return the noise source with this index, from 0."""
         return self.sources[index]
 
     def __len__(self) -> int:
-        """Return the number of sources."""
+        """Return the number of noise sources."""
         return len(self.sources)
 
     def __str__(self) -> str:
-        """Return a line with counts and one line for each source."""
+        """Return a line with counts, and one line for each noise source."""
         count = {0: "no source", 1: "1 source"}.get(len(self), f"{len(self)} sources")
         calls = f"{self.calls} module call{'s' if self.calls > 1 else ''}"
         lines = [f"{count} of noise among {calls} ({self.model} in {self.mode} mode)"]
@@ -350,32 +359,35 @@ class NoiseSources(Shown, Sequence[NoiseSource]):
 
 
 def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
-    """Find where randomness enters a module: in which calls, and on which inputs.
+    """Find the calls inside a torch module that add randomness, and the inputs of these calls.
 
     The module runs once, in its present mode and without gradients. Every module call in this run
-    is recorded, with copies of its inputs and outputs. Then each call is repeated on its own input
-    with two seeds, while the calls that it makes return their recorded outputs. The call is a
-    source if its outputs, or the inputs of its child calls, then differ. In this way, a source is
-    also found if it follows another source or is inside it. If a call draws numbers without effect,
-    it is repeated with 32 seeds.
+    is recorded, with copies of its inputs and outputs. Then each call is repeated on its recorded
+    inputs with two seeds, and the inner calls that it makes return their recorded outputs. The call
+    is a noise source if its outputs, or the inputs of its inner calls, differ between the two
+    seeds. In this way, a noise source is also found if it follows another noise source or is inside
+    another noise source. If a call draws random numbers but its outputs agree, it is repeated with
+    up to 32 seeds.
 
-    The state of generators and buffers is restored. Any other state of a module, such as a counter,
-    is not restored; it makes the module a source with empty `draws`. Code that calls
-    ``child.forward(x)`` counts as part of the parent. On a device with an arbitrary order of sums
-    (CUDA), kernels count as random: select deterministic kernels in torch.
+    The function restores the states of random generators and the buffers of the module. It does not
+    restore other states, such as a counter. A call that changes its outputs by such a state counts
+    as a noise source with empty `draws`. If a module runs a submodule by ``child.forward(x)``, this
+    call counts as a part of the outer module. On CUDA, a kernel that adds numbers in any order
+    counts as random; select deterministic kernels in torch to avoid this.
 
     Args:
         module: a `torch.nn.Module`, in train or eval mode.
-        *inputs: positional arguments of its call.
-        **kwargs: keyword arguments of its call.
+        *inputs: positional arguments of the call of the module.
+        **kwargs: keyword arguments of the call of the module.
 
     Returns:
         The `NoiseSources`: a sequence of `NoiseSource`; ``str`` gives a table.
 
     Raises:
         TypeError: if `module` is not a module.
-        ValueError: if the module or a part of it is compiled (``torch.compile``, ``torch.jit``),
-            because its calls cannot be observed; or if all input tensors are empty.
+        ValueError: if the module or a submodule is compiled (``torch.compile``, ``torch.jit``),
+            because the calls in compiled code cannot be observed; or if all input tensors are
+            empty.
 
     Example:
         >>> import torch
@@ -447,7 +459,7 @@ def _require_uncompiled(name: str, module: Any) -> None:
 def _find_differing_runs(
     call: Call, key: Key, put_back: Callable[[], None]
 ) -> tuple[Replay, Replay] | None:
-    """Find two runs of a call that differ; return None if all runs agree."""
+    """Find two repetitions of a call that differ; return None if all repetitions agree."""
 
     def run(seed: int) -> Replay:
         put_back()
@@ -472,7 +484,7 @@ def _classify_source(call: Call, key: Key, put_back: Callable[[], None]) -> str:
 
 
 def _find_varying_tensors(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
-    """Find the first stage with tensors that differ, and the indices of these tensors."""
+    """Find the first stage at which two repetitions of a call have different tensors."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
         pairs = enumerate(zip(*map(list_tensors, both), strict=False))
         if places := tuple(place for place, pair in pairs if not are_equal(*pair)):

@@ -1,6 +1,7 @@
-"""Modules for the transforms of `dpcore.sensitivity`, which map rows into a bounded set.
+"""Torch modules that map each row of a tensor into a bounded set, before noise is added.
 
-A projection and a centre are fitted on public rows; no claim covers these rows.
+A projection and a centre may be computed from rows. These rows must be public, because the privacy
+claim does not cover them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NORM_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
 
 
 class _FittedTransform(torch.nn.Module):
-    """A transform with float64 buffers, which move with it to a device and are never cast."""
+    """Base class of transforms with float64 buffers, which move to a device but are never cast."""
 
     public_rows: int | None
 
@@ -48,21 +49,22 @@ class _FittedTransform(torch.nn.Module):
 class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
-    Rows lie along the last dimension. Norms are computed in float64 after rounding to the dtype of
-    x. A moved row is never outside afterwards, and a second clip has no effect. A zero row is a
-    member of the ball.
+    Rows lie along the last dimension. The norm of a clipped row, rounded to the dtype of x and then
+    computed in float64, is never above `radius`. A second clip therefore has no effect. A zero row
+    stays zero.
 
-    With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``: the ball lies around
-    c. Rows are returned relative to c, because the addition of c could round a row out of `range`.
-    After the noise, c can be added without privacy cost.
+    With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``. The returned rows
+    are relative to c, so they lie in a ball around the origin, the set that the method `range`
+    returns. The transform does not add c again, because rounding could then move a row out of the
+    ball around c. After the noise is added, you can add c without privacy cost.
 
     Args:
         norm: "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
-        center: public rows, shape `(n, dim)`, whose mean is the centre; or a centre computed from
-            public rows, shape `(dim,)`. None means the origin.
-        public_rows: number of public rows from which a centre of shape `(dim,)` was computed, or
-            None if it is not known.
+        center: public rows, shape `(n, dim)`, whose mean becomes the centre; or the centre, shape
+            `(dim,)`, computed from public rows. None means the origin.
+        public_rows: number of public rows from which you computed a centre of shape `(dim,)`, or
+            None if the number is not known.
 
     Attributes:
         center: centre, a buffer of float64, shape `(dim,)`, or None.
@@ -117,13 +119,13 @@ class Clip(_FittedTransform):
             x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
 
         Returns:
-            A tensor with the same shape and dtype. Without a centre, it is x itself if every row
-            is inside.
+            A tensor with the same shape and dtype. Without a centre, the method returns x if the
+            norm of every row is at most `radius`.
 
         Raises:
-            TypeError: if x is not such a tensor.
-            ValueError: if x has no dimension or no entries, if an entry is not finite, or if rows
-                do not have the length of the centre.
+            TypeError: if x is not a tensor of one of these four dtypes.
+            ValueError: if x has no dimension or no entries, if an entry is not finite, or if the
+                rows do not have the length of the centre.
         """
         rows = _check_rows(x)
         if self.center is not None:
@@ -153,33 +155,37 @@ class Clip(_FittedTransform):
 
 @suggest_arguments
 class Project(_FittedTransform):
-    """Project rows onto a small number of directions, before `Clip`: ``directions (x - mean)``.
+    """Project rows x onto a small number of directions: ``directions (x - mean)``.
 
-    Noise grows with the number of entries. The directions of largest variance among public texts of
-    the same kind keep most of the differences of texts. The directions have length 1 and are
-    perpendicular, so the L2 distance of two rows does not increase. A projection does not bound the
-    rows: a `Clip`, `MinMax` or `Normalise` must follow.
+    A projection reduces the noise, because noise grows with the number of entries of a row. The
+    directions are those in which the vectors of public texts vary most, so they keep most of the
+    differences between texts of the same kind. The directions have length 1 and are perpendicular,
+    so the L2 distance of two rows does not increase. A projection does not bound the rows: a
+    `Clip`, `MinMax` or `Normalise` must follow.
 
     Args:
-        rows: vectors of public texts, shape `(n, width)`, or "random". The mean of the vectors is
-            subtracted, and their principal directions are used. A claim does not cover these rows:
-            they must be public. Random directions are not fitted on any rows.
-        dim: number of directions, at most `width` and n.
+        rows: vectors of public texts, shape `(n, width)`, or "random". For vectors, their mean is
+            subtracted and the directions are their principal directions. No claim covers these
+            vectors, so they must be public. "random" draws random directions, which depend on no
+            rows.
+        dim: number of directions, at most `width` and at most n.
         width: number of entries of the encoder's vectors; only for "random".
-        rng: randomness of random directions: None (new entropy, recorded), an integer in
-            [0, 2**63) or a Generator.
+        rng: None, an integer in [0, 2**63) or a numpy Generator, for random directions. None takes
+            fresh entropy for the seed, which the attribute `seed` records.
 
     Attributes:
-        directions: directions, a buffer of float64, shape `(dim, width)`.
-        mean: mean, a buffer of float64, shape `(width,)`; zeros for random directions.
-        shares: share of the rows' variance in each direction, shape `(dim,)`; NaN for random ones.
-        public_rows: n, or None for random directions.
+        directions: the directions as rows, a buffer of float64, shape `(dim, width)`.
+        mean: the mean of the public rows, a buffer of float64, shape `(width,)`; zeros for random
+            directions.
+        shares: share of the public rows' variance that lies in each direction, shape `(dim,)`; NaN
+            for random directions.
+        public_rows: the number n of public rows, or None for random directions.
         seed: seed of random directions, or None for fitted directions.
 
     Raises:
-        TypeError: if an argument has the wrong type, or is not allowed together with the others.
-        ValueError: if `dim` is above the width or the number of rows, an entry is not finite, or
-            the rows vary in fewer than `dim` directions.
+        TypeError: if an argument has the wrong type, or if two arguments exclude each other.
+        ValueError: if `dim` is above the width or the number of public rows, an entry is not
+            finite, or the public rows vary in fewer than `dim` directions.
 
     Source:
         Pearson (1901), principal directions.
@@ -249,8 +255,8 @@ class Project(_FittedTransform):
             A tensor of the same dtype, shape `(..., dim)`.
 
         Raises:
-            TypeError: if x is not such a tensor.
-            ValueError: if rows have another length than `width`, or an entry is not finite.
+            TypeError: if x is not a tensor of one of these four dtypes.
+            ValueError: if the rows do not have `width` entries, or an entry is not finite.
         """
         rows = _check_rows(x)
         self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
@@ -263,17 +269,17 @@ class Project(_FittedTransform):
         return self.dim
 
     def get_extra_state(self) -> Any:
-        """Return the number of public rows and the seed (-1 if missing), as a tensor on the CPU."""
+        """Return the number of public rows and the seed for `state_dict`, or -1 if missing."""
         numbers = [-1 if number is None else number for number in (self.public_rows, self.seed)]
         return torch.tensor(numbers, dtype=torch.int64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Set the saved number of rows and the seed; raise an error if the state does not fit."""
+        """Load the number of public rows and the seed; raise an error if the state does not fit."""
         numbers = layers.read_state(self, state, self.get_extra_state(), "a Project")
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
-        """Return the parameters and the origin of the directions, for `repr`."""
+        """Return, for `repr`, the parameters and whether the directions are principal or random."""
         shown = f"dim={self.dim}, width={self.width}"
         if self.public_rows is None:
             return f"{shown}, random directions of seed {self.seed}"
@@ -287,10 +293,10 @@ def count_zeroed(transform: Any) -> int:
 
 @suggest_arguments
 class TransformChain(torch.nn.Sequential):
-    """Several transforms in order; the last one bounds the rows.
+    """Several transforms applied in order; the last transform maps rows into a bounded set.
 
     Args:
-        steps: transforms with a method `range(dim)`; any but the last may also be a `Project`.
+        steps: transforms with a method `range(dim)`. All except the last may also be a `Project`.
     """
 
     def __init__(self, steps: Iterable[Any]) -> None:
@@ -313,7 +319,7 @@ class TransformChain(torch.nn.Sequential):
 
 
 def fitted_steps(transform: Any) -> list[Any]:
-    """Return the transforms of a chain that were fitted on rows; these rows must be public."""
+    """Return the transforms of a chain that were computed from rows, which must be public."""
     steps = transform if isinstance(transform, TransformChain) else [transform]
     return [
         step
@@ -327,13 +333,15 @@ def fitted_steps(transform: Any) -> list[Any]:
 class MinMax(torch.nn.Module):
     """Shift and scale each row to minimum 0 and maximum 1: ``(x - min) / (max - min)``.
 
-    Both values are exact after rounding. A constant row (0/0) becomes zeros, which `zeroed` counts
-    and an `AssumptionWarning` reports. It lies outside of `range`, but the sensitivities of `range`
-    still hold for it. The entries of a member are in [0, 1], and one of them is 0. Its distance
-    from zeros is therefore at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
+    The minimum 0 and the maximum 1 are exact after rounding. A constant row would be 0/0, so it
+    becomes a row of zeros; `zeroed` counts these rows, and an `AssumptionWarning` reports them. A
+    row of zeros is not in the set that the method `range` returns, but the sensitivities of this
+    set also hold for it: each row of the set has entries in [0, 1], and one entry is 0. The
+    distance of such a row from a row of zeros is at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1
+    in Linf.
 
     Attributes:
-        zeroed: number of rows that have become zeros since the module was made.
+        zeroed: number of rows that the module has replaced by zeros since it was created.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -360,7 +368,7 @@ class MinMax(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is not such a tensor.
+            TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if rows have fewer than two entries, or an entry is not finite.
         """
         rows = _check_rows(x)
@@ -377,7 +385,7 @@ class MinMax(torch.nn.Module):
         return _cast_like((rows * quarter - bottom) / width, x)
 
     def range(self, dim: int) -> MinMaxRows:
-        """Return the set that contains scaled rows of `dim` entries; one entry is an error."""
+        """Return the set that contains scaled rows of `dim` entries; `dim` must be at least 2."""
         return MinMaxRows(dim)
 
 
@@ -385,21 +393,22 @@ class MinMax(torch.nn.Module):
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 
-    After rounding, the norm in float64 is at most 1. Rounding therefore does not increase the
-    largest distance of two rows, which is 2 in this norm. A zero row (0/0) stays zero, which
-    `zeroed` counts and an `AssumptionWarning` reports. It lies outside of `range`, but the
-    sensitivities of `range` still hold for it. Its distance from a member is half of the largest
-    distance of two members.
+    The norm of a returned row, computed in float64 after rounding, is at most 1. Rounding therefore
+    does not increase the largest distance of two rows, which is 2 in this norm. A row of zeros
+    would be 0/0, so it stays zero; `zeroed` counts these rows, and an `AssumptionWarning` reports
+    them. A row of zeros is not in the set that the method `range` returns, but the sensitivities of
+    this set also hold for it: the distance from a row of zeros to a row of the set is half of the
+    largest distance of two rows of the set.
 
     Args:
         norm: "l1", "l2" or "linf".
 
     Attributes:
-        zeroed: number of zero rows since the module was made.
+        zeroed: number of zero rows that the module has received since it was created.
 
     Raises:
         TypeError: if `norm` is not a string.
-        ValueError: if `norm` is not one of the three.
+        ValueError: if `norm` is not "l1", "l2" or "linf".
 
     Example:
         >>> Normalise("l2")(torch.tensor([3.0, -4.0]))
@@ -423,7 +432,7 @@ class Normalise(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is not such a tensor.
+            TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, or if an entry is not finite.
         """
         rows = _check_rows(x)
@@ -441,7 +450,7 @@ class Normalise(torch.nn.Module):
 
 
 class _StraightThroughRounding(torch.autograd.Function):
-    """A function that returns rounded numbers, with the gradient of the exact numbers."""
+    """Autograd function that returns rounded numbers, with the gradient of the exact numbers."""
 
     @staticmethod
     def forward(ctx: Any, exact: Any, rounded: Any) -> Any:
@@ -455,7 +464,7 @@ class _StraightThroughRounding(torch.autograd.Function):
 
 
 def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """Check public rows, or a centre computed from public rows, and return float64 numbers."""
+    """Check public rows, or a centre computed from public rows; return them in float64."""
     shapes = " or ".join({1: "(dim,)", 2: "(n, dim)"}[axes] for axes in dims)
     requirement = f"an array of finite numbers of shape {shapes}"
     if isinstance(value, torch.Tensor):
@@ -473,7 +482,7 @@ def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[n
 
 
 def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
-    """Compute the `dim` directions of largest variance, and their shares of the variance."""
+    """Compute the `dim` directions of largest variance, and the share of variance in each."""
     centred = rows - mean
     # If there are many rows, the small QR factor has the same directions.
     _, sizes, directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
@@ -509,7 +518,7 @@ def _cast_like(rows: Any, x: Any) -> Any:
 
 
 def _warn_of_zero_rows(wrong: Any, what: str) -> int:
-    """Warn about rows that become zeros, and return their number."""
+    """Warn about rows that are replaced by zeros, and return the number of these rows."""
     count = int(wrong.sum())
     if count:
         message = (
@@ -522,7 +531,7 @@ def _warn_of_zero_rows(wrong: Any, what: str) -> int:
 
 
 def _row_norms(rows: Any, norm: str) -> Any:
-    """Compute the norm of each row of float64 without overflow; keep the last dimension."""
+    """Compute the norm of each float64 row without overflow; the last dimension gets length 1."""
     parts, power = _scale_by_power_of_two(rows)
     if norm == "l2":
         # torch's norm rounds a sum of two squares differently from other routines.
@@ -531,14 +540,14 @@ def _row_norms(rows: Any, norm: str) -> Any:
 
 
 def _scale_by_power_of_two(rows: Any) -> Any:
-    """Divide rows exactly by a power of two, so that entries are at most 2; return both."""
+    """Divide each row by a power of two so that entries are at most 2; return rows and powers."""
     largest = rows.detach().abs().amax(-1, keepdim=True)
     power = torch.where(largest == 0.0, 1.0, largest / (2.0 * torch.frexp(largest).mantissa))
     return rows / power, power
 
 
 def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
-    """Scale the rows in `moved` to norm `radius`; round to the dtype of x, but never outside."""
+    """Scale the rows in `moved` to norm `radius`, and round them so that no norm exceeds it."""
     # Sums in another order differ by at most 2 (dim - 2) half units in the last place. With this
     # slack, no order puts a row outside. With at most 2^-42, `Sphere` accepts all rows.
     slack = min(max(rows.shape[-1] - 2, 0) * 2.0**-52, 2.0**-42)
@@ -556,7 +565,7 @@ def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any
 
 
 def _next_towards_zero(x: Any, where: Any) -> Any:
-    """Move the floats selected by `where` to the next float towards 0."""
+    """Replace each float that `where` selects by the next float towards 0."""
     # The bits of the next float are the bits of the next lower integer.
     bits = x.view(_INTEGER_DTYPES[x.element_size()])
     return (bits - (where & (x != 0.0)).to(bits.dtype)).view(x.dtype)

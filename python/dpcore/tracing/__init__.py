@@ -1,4 +1,4 @@
-"""Traces: find which line of a function loses how much privacy, from a few runs on one pair."""
+"""Privacy loss line by line: compute from a few runs how much each line of a function loses."""
 
 from .outcome import Trace, TraceFinding, TraceStep
 from .primitives import primitive
@@ -7,5 +7,5 @@ __all__ = ["Trace", "TraceFinding", "TraceStep", "primitive"]
 
 
 def __dir__() -> list[str]:
-    """Return the public names of this package."""
+    """List the public names of this package."""
     return [*__all__]

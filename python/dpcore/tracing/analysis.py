@@ -1,4 +1,4 @@
-"""One draw of the noise: recorded on x, replayed on x', moved, and checked by plain runs."""
+"""The trace of one draw of the noise: runs of the function on x and x', and the change of noise."""
 
 from __future__ import annotations
 
@@ -30,22 +30,25 @@ _MOVE_GROUPS: Final = 16
 
 @dataclass(slots=True)
 class DrawTrace:
-    """Runs and moves of one draw of the noise.
+    """Result of the trace of one draw of the noise.
 
     Attributes:
-        number: number of the draw, which gives its seed.
-        recorded: output and run on x.
-        replayed: output and run on x', if it exists.
-        rows: conditions on a move.
-        table: the draws.
-        move: the cheapest move.
-        order: 1 for the pair as given, -1 if the other order costs more.
-        partings: places where the two runs differ.
-        untraceable: reason why the draw cannot be used, or "".
-        unkept: reason why no move leaves all comparisons unchanged, or "".
-        differing: path of the first output that differs in the replay, or None.
-        checked: True if the plain run on x' gave the output of x.
-        solved: True if the move was found by plain runs.
+        number: number of the draw, from which its seed is derived.
+        recorded: the run on x with traced numbers, and its output.
+        replayed: the run on x' with the noise of the run on x, and its output. None if there is no
+            such run.
+        rows: linear conditions on a move, which is a change of the noise on x' that gives the
+            output of x.
+        table: scales and kinds of the noise, one entry for each random value.
+        move: the move with the smallest privacy cost.
+        order: 1 for the pair as given, -1 for the exchanged pair.
+        partings: places in the code at which the runs on x and x' differ.
+        untraceable: reason why no loss can be computed from the draw, or "".
+        unkept: reason why no move leaves the outcomes of all comparisons unchanged, or "".
+        differing: path of the first returned value that differs between the runs on x and x', or
+            None.
+        checked: True if an ordinary run on x' with the move returned the output of x.
+        solved: True if the move was found from ordinary runs on x', one for each random value.
         raised: error that the function raised on x' only.
     """
 
@@ -67,37 +70,37 @@ class DrawTrace:
 
     @property
     def pure(self) -> float:
-        """The sum of the pure losses, including primitives."""
+        """The privacy loss of the draw without its Gaussian noise, in nats."""
         return self.sum_costs(self.costs) + self.primitive_loss
 
     @property
     def primitive_loss(self) -> float:
-        """The sum of the losses of primitive steps."""
+        """The privacy loss of the calls of functions that `primitive` declares, in nats."""
         return sum(step.loss for step in self.replayed.run.steps) if self.replayed else 0.0
 
     @property
     def mu(self) -> float:
-        """The mu of all Gaussian moves."""
+        """The mu (of Gaussian differential privacy) of all Gaussian noise of the draw."""
         return self.find_mu(self.costs)
 
     def sum_costs(self, costs: Floats) -> float:
-        """Return the pure loss of the given costs."""
+        """Return the sum of the costs of all random values that are not Gaussian."""
         if self.table is None or not costs.size:
             return 0.0
         return float(costs[~self.table.is_gaussian].sum())
 
     def find_mu(self, costs: Floats) -> float:
-        """Return the mu of the given costs."""
+        """Return the root of the sum of squared costs of all Gaussian random values."""
         if self.table is None or not costs.size:
             return 0.0
         return float(np.sqrt(np.square(costs[self.table.is_gaussian]).sum()))
 
 
 def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
-    """Trace one draw of the noise.
+    """Run the function on x and x' with one draw of the noise, and compute the cheapest move.
 
     Raises:
-        Exception: if the function raises on x.
+        Exception: if the function raises an error on x.
     """
     try:
         recorded = function.run(0, function.make_run("record", number))
@@ -134,7 +137,7 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
 
 
 def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return the reason why a plain run on x does not repeat the recorded output, or ""."""
+    """Return the reason why a second run on x gives another output, or ""."""
     plain = function.make_run("plain", draw.number, reference=draw.recorded.run)
     try:
         again = function.run(0, plain)
@@ -149,7 +152,7 @@ def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
 
 
 def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
-    """Return the reason why steps have different inputs in two runs on x, or ""."""
+    """Return the reason why declared functions get different inputs in two runs on x, or ""."""
     for step, twin in zip(first.steps, second.steps, strict=False):
         first_inputs, inputs = (dict(iterate_leaves(part.inputs)) for part in (step, twin))
         if find_difference(first_inputs, inputs, RUN_TOLERANCE) is not None:
@@ -158,7 +161,7 @@ def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
 
 
 def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
-    """List the draws and steps that occur on x but not on x'."""
+    """List the random draws and the steps that occur in the run on x but not on x'."""
     first, second = draw.recorded.run, draw.replayed.run  # type: ignore[union-attr]
     missing = []
     for place in range(len(second.draws), len(first.draws)):
@@ -178,7 +181,7 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
 
 
 def mark_used(draw: DrawTrace) -> Flags:
-    """Return a mask of the draws that enter a value that is read, compared or returned."""
+    """Return a mask of the random values that enter a value that is read, compared or returned."""
     runs = [output.run for output in (draw.recorded, draw.replayed) if output is not None]
     used = np.zeros(max(run.size for run in runs) + 1, bool)
     for run in runs:
@@ -189,7 +192,7 @@ def mark_used(draw: DrawTrace) -> Flags:
 
 
 def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
-    """Find the move, unless the runs take different branches, and check it by a plain run."""
+    """Compute the cheapest change of noise, unless the runs take different branches; check it."""
     assert draw.replayed is not None
     assert draw.table is not None
     draw.differing = find_difference(
@@ -214,7 +217,7 @@ def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def _find_lost_use(draw: DrawTrace) -> NoiseUse | None:
-    """Return the first reading, on x, of noise that was not yet added to a value."""
+    """Return the first place on x at which code reads noise that was not yet added to a value."""
     for use in draw.recorded.run.uses:
         if not use.path and use.sense is None and not np.any(use.form[0]):
             return use
@@ -222,17 +225,17 @@ def _find_lost_use(draw: DrawTrace) -> NoiseUse | None:
 
 
 def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOutput:
-    """Run the function on x' with moved noise, without traced numbers.
+    """Run the function on x' with changed noise and ordinary numbers.
 
     Raises:
-        PartedRuns: if it takes a different branch from the run on x.
+        PartedRuns: if the run takes another branch than the run on x.
     """
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return function.run(1, run)
 
 
 def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return the reason why the plain run on x' does not give the output of x, or ""."""
+    """Return the reason why an ordinary run on x' with the move does not give x's output, or ""."""
     path = _find_moved_difference(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
@@ -240,7 +243,7 @@ def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
 
 
 def _find_moved_difference(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
-    """Return the path at which a plain run on x' with moved noise differs from x, or None."""
+    """Return the path at which the output on x' with changed noise differs from x's, or None."""
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return _find_run_difference(function, draw, run)
 
@@ -257,7 +260,7 @@ def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedR
 
 
 def needs_other_order(draw: DrawTrace) -> bool:
-    """Return True if the other order of the pair may have another loss."""
+    """Return True if the loss may be larger when x and x' are exchanged."""
     if draw.rows is None or draw.table is None or draw.move is None or draw.solved:
         return False
     if not draw.table.is_upwards.any() and not draw.rows.senses.any():
@@ -272,7 +275,7 @@ def needs_other_order(draw: DrawTrace) -> bool:
 
 
 def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
-    """Use the move that plain runs find, if the form of the noise is lost."""
+    """Compute the move from ordinary runs, if the code reads the noise before it is added."""
     solution = solve_outputs(function, draw)
     if solution is not None:
         draw.move, draw.costs = solution
@@ -281,11 +284,11 @@ def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
-    """Find the cheapest move by plain runs on x', one per draw, and check it.
+    """Compute the cheapest move from ordinary runs on x', one for each random value; check it.
 
     Returns:
-        The move and its costs; if the move for the other order of the pair costs more, its costs
-        are returned. None if the outputs are not linear in the noise.
+        The move and its costs. If the exchange of x and x' gives larger costs, these costs are
+        returned. None if the outputs are not linear in the noise.
     """
     table, reference = draw.table, draw.recorded.run
     if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:
@@ -314,7 +317,7 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
 def _find_linear_move(
     matrix: Floats, gaps: Floats, table: NoiseTable, order: int
 ) -> NoiseMove | None:
-    """Find the cheapest move that adds `gaps` to outputs that are linear in the noise."""
+    """Find the cheapest change of noise that adds `gaps` to outputs linear in the noise."""
     tiny = RUN_TOLERANCE * np.abs(matrix).max(initial=0.0)
     matrix = np.where(np.abs(matrix) <= tiny, 0.0, matrix)
     nearest = np.rint(gaps)
@@ -335,16 +338,18 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
 
 
 def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) -> Flags:
-    """Return which moves the output shows.
+    """Return a mask of the changes of random values that the output shows.
 
-    The output shows a move if it changes in a plain run on x' in which a share of this move is left
-    out. Moves that only keep a comparison are not included. If there are more than 64 moves, they
-    are changed in 16 groups.
+    A move changes some random values on x' so that the run on x' returns the output of x. The
+    output shows the change of one value if it differs in an ordinary run on x' in which a share of
+    this change is left out. Changes that only keep the outcome of a comparison are not included. If
+    more than 64 values are changed, they are tested in 16 groups.
 
     Args:
         function: the function.
         draw: a draw with a move.
-        share: share of a move that is left out. If it is below 1, moves by integers are not shown.
+        share: share of a change that is left out. If `share` is below 1, changes of integer noise
+            are not included.
     """
     assert draw.move is not None
     assert draw.table is not None
@@ -361,7 +366,7 @@ def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) ->
 
 
 def _mark_kept(draw: DrawTrace) -> Flags:
-    """Return a mask of the draws that enter a value that is read or returned, not only compared."""
+    """Return a mask of the random values that enter a value that is read or returned."""
     assert draw.move is not None
     kept = np.zeros(draw.move.shift.size, bool)
     for _, use, _ in draw.rows.spans if draw.rows is not None else ():
@@ -372,7 +377,7 @@ def _mark_kept(draw: DrawTrace) -> Flags:
 
 
 def find_rounding_error(draw: DrawTrace) -> float:
-    """Return the relative error of the loss that rounding in single precision can explain."""
+    """Return the relative error of the loss that rounding in single precision may cause."""
     error = 0.0
     for use in draw.replayed.run.uses if draw.replayed is not None else []:
         if use.twin is None or use.number.dtype != np.float32:
@@ -385,9 +390,10 @@ def find_rounding_error(draw: DrawTrace) -> float:
 
 
 def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
-    """Return the loss of the steps whose output the returned value shows.
+    """Return the privacy loss of those steps whose output influences the returned value.
 
-    A step is shown if the returned value changes with the output of the step.
+    A step is a call whose loss is known by a formula, such as that of a function which `primitive`
+    declares. It is counted if the returned value changes with the output of the step.
     """
     steps = draw.replayed.run.steps if draw.replayed is not None else []
     total = 0.0
@@ -402,7 +408,7 @@ def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
 
 
 def _change_output(output: Any) -> Any:
-    """Return a changed output of a step: integers and booleans become 0 or 1, floats move by 1."""
+    """Return another output of a step: integers become 0 or 1, and 1 is added to floats."""
     array = np.asarray(output)
     if array.dtype.kind not in "biuf":
         return None
@@ -417,7 +423,7 @@ def _group_moves(moved: Ints) -> list[Ints]:
 
 
 def find_loss(pure: float, mu: float, delta: float) -> float:
-    """Return the sum of the pure loss and the epsilon of mu at a delta."""
+    """Return the sum of the pure loss and the epsilon of mu-GDP at delta."""
     if not mu:
         return pure
     if not delta or math.isinf(mu):

@@ -1,4 +1,4 @@
-"""Calls of a traced function: copies of its input, its generator, and its outputs."""
+"""Calls of the function that is traced, each with a copy of its input and a traced generator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STRESSED_DRAW: Final = 2**32 - 2
 
 
 def _find_style(function: Any) -> _Style:
-    """Determine which arguments a function takes in addition to its input."""
+    """Determine which of the arguments `size` and `rng` a function takes after its input."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -55,7 +55,7 @@ def _find_style(function: Any) -> _Style:
 
 @dataclass(slots=True)
 class RunOutput:
-    """Leaves of an output, the magnitude of their parts, and the run that returned them."""
+    """The values that a run returned, by their paths, with the size of their parts, and the run."""
 
     leaves: Leaves
     parts: dict[str, Any]
@@ -64,11 +64,11 @@ class RunOutput:
 
 @dataclass(slots=True)
 class TracedFunction:
-    """A function to trace, on a pair of inputs.
+    """The function that is traced, and the pair of inputs.
 
     Args:
         function: the function.
-        pair: its two inputs.
+        pair: the two inputs of the function.
         seed: seed of the trace.
     """
 
@@ -86,7 +86,7 @@ class TracedFunction:
 
     @classmethod
     def of(cls, function: Any, pair: Pair, seed: int) -> TracedFunction:
-        """Make a traced function from the argument of a user.
+        """Make a `TracedFunction` from the function that a user passes to `dpcore.trace`.
 
         Raises:
             TypeError: if the argument is not a function of the required form.
@@ -104,7 +104,7 @@ class TracedFunction:
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
 
     def swap(self) -> TracedFunction:
-        """Return the same function with the other order of the pair."""
+        """Return the same function with x and x' exchanged."""
         other = copy.copy(self)
         other.inputs = self.inputs[::-1]
         return other
@@ -125,7 +125,7 @@ class TracedFunction:
                 return self.function(x, 1, generator)
 
     def run(self, side: int, run: TracedRun) -> RunOutput:
-        """Run the function on x (side 0) or x' (side 1), and read the value that it returns."""
+        """Run the function on x (side 0) or x' (side 1), and record the value that it returns."""
         self.calls += 1
         with ExitStack() as stack:
             if run.mode == "record":
@@ -145,27 +145,27 @@ class TracedFunction:
         return RunOutput(leaves, parts, run)
 
     def _note_unseen(self, sources: list[str], generator: TracedGenerator) -> None:
-        """Note randomness that was drawn but not traced."""
+        """Store the name of a source of randomness from which the run drew untraced numbers."""
         if generator.has_moved:
             sources = [*sources, "a draw without a law here"]
         self.unseen = self.unseen or next(iter(sources), "")
 
     @contextmanager
     def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
-        """Note if a run draws from the global generators without passing the patches."""
+        """Record if a run draws from the global generators in a way that the trace does not see."""
         state = _read_global_states()
         yield
         if not run.has_own_seed and _have_moved(state):
             self.bypassed = True
 
     def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
-        """Make a run with the noise of the given draw and a new serial number."""
+        """Make a new run object, whose noise is that of the given draw."""
         run = TracedRun(mode, (self.seed, draw), self.calls, **settings)
         run.reads_sources = self.reads_sources
         return run
 
     def run_ordinary(self, side: int, number: int) -> Leaves:
-        """Run the function with an ordinary generator, without patches."""
+        """Run the function as without a trace, with an ordinary generator."""
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
         with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
@@ -175,10 +175,10 @@ class TracedFunction:
             return leaves
 
     def run_stressed(self, side: int, number: int, limit: int) -> Leaves:
-        """Run the function with noise of rare sizes, without traced numbers.
+        """Run the function with ordinary numbers and noise of sizes that rarely occur.
 
         Raises:
-            EndlessRun: if it draws far more often than the limit.
+            EndlessRun: if the run draws far more often than `limit`.
         """
         run = self.make_run("plain", _STRESSED_DRAW - number)
         run.stress = np.random.default_rng([self.seed, _STRESSED_STREAM, side, number])
@@ -205,7 +205,7 @@ def _equal_words(first: Any, second: Any) -> bool:
 
 @contextmanager
 def keep_global_states() -> Iterator[None]:
-    """Restore the states of the global generators of Python and numpy at the end."""
+    """Within a block, keep the states of the global generators of Python and numpy."""
     state = _read_global_states()
     try:
         yield

@@ -1,4 +1,4 @@
-"""A combination of returned values as a score, with which an audit can certify a finding."""
+"""A linear combination of returned values, from which an audit can certify a finding of a trace."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _ROOT: Final = "output"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputCombination(Record, word="OutputCombination"):
-    """The sum of entries of an output with coefficients.
+    """A function that computes a linear combination of the entries of each output.
 
     Args:
-        terms: path of the output, entry, coefficient, in the form of `Trace.terms`.
+        terms: the terms of the combination: for each term, the path of the returned value (such as
+            "output"), the index of the entry, and the coefficient. `Trace.terms` has this form.
 
     Example:
         >>> score = OutputCombination((("output", 0, 1.0), ("output", 1, -1.0)))
@@ -33,7 +34,7 @@ class OutputCombination(Record, word="OutputCombination"):
     """Assumed nanoseconds per output."""
 
     def __call__(self, outputs: Any) -> Floats:
-        """Return the combination of each output, shape `(size,)`; NaN if an entry is missing."""
+        """Return the combination for each output, shape `(size,)`; NaN if an entry is missing."""
         array = np.asarray(outputs)
         if array.dtype.kind in "biuf" and all(path == _ROOT for path, _, _ in self.terms):
             rows = array.reshape(len(array), -1).astype(np.float64)

@@ -1,7 +1,8 @@
-"""Sources of noise: generators and functions that draw traced numbers while a run is traced.
+"""Replacements of generators and random functions, which draw traced numbers in a traced run.
 
-Functions of modules are replaced during a trace. Each replacement looks up the run of the current
-thread. In other threads it calls the original.
+A traced number is a number that stores which noise it contains. During a trace, functions of
+modules such as `numpy.random` are replaced. A replacement draws traced numbers if the current
+thread traces a run; in other threads, it calls the original function.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 
 def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any) -> Any:
-    """Draw noise of a law with a location and a scale."""
+    """Draw traced noise from a law with a location and a scale, such as Laplace."""
     shape = _find_shape(size, loc, scale)
     scale = read_deep(scale, "parameter")
     name = law.name
@@ -87,7 +88,7 @@ def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any)
 
 
 def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
-    """Draw exponential noise of a scale."""
+    """Draw traced exponential noise with the given scale."""
     shape = _find_shape(size, scale)
     scale = read_deep(scale, "parameter")
     return run.draw(
@@ -96,14 +97,14 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
 
 
 def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
-    """Draw noise of a named law around a location; hooks use names and import no laws."""
+    """Draw traced noise around a location from the law with the given name."""
     if name == EXPONENTIAL.name:
         return draw_exponential(run, scale, shape)
     return draw_centred(run, _LAWS[name], loc, scale, shape)
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
-    """Draw geometric noise, for which a move by one costs -ln(1 - probability)."""
+    """Draw traced geometric noise, for which a change by one costs -ln(1 - probability)."""
     shape = _find_shape(size, probability)
     probability = read_deep(probability, "parameter")
     with np.errstate(all="ignore"):
@@ -117,7 +118,7 @@ def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
 def choose_index(
     run: TracedRun, count: int, size: Any, replace: bool, p: Any, options: dict[str, Any]
 ) -> Any:
-    """Choose indices with given probabilities, as one step of the run."""
+    """Choose indices with given probabilities, as one step whose loss is known by a formula."""
     chances = np.asarray(p, float)
     shape = _find_shape(size)
 
@@ -141,7 +142,7 @@ def choose_index(
 
 
 def _choose_items(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
-    """Choose from a population: as a step if probabilities are given, otherwise as a fixed draw."""
+    """Choose items: as one step if probabilities are given, otherwise as a fixed draw."""
     names = dict(zip(("a", "size", "replace", "p"), arguments, strict=False), **named)
     if names.get("p") is None:
         return run.fix("choice", lambda base: base.choice(*arguments, **named))
@@ -210,7 +211,7 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 
 
 class TracedGenerator(np.random.Generator):
-    """A Generator whose additive draws are traced; draws without a law here use fresh bits."""
+    """A Generator that draws traced numbers; methods that the trace does not know use new bits."""
 
     def __init__(self, run: TracedRun) -> None:
         super().__init__(np.random.PCG64([*run.seed, 3, run.serial]))
@@ -219,13 +220,13 @@ class TracedGenerator(np.random.Generator):
 
     @property
     def bit_generator(self) -> Any:
-        """The source of bits. Draws from it are not traced; this is noted."""
+        """The source of bits. Draws from the source are not traced; the trace records this."""
         ENTROPY.append("bit_generator")
         return super().bit_generator
 
     @property
     def has_moved(self) -> bool:
-        """True if a method without a law drew bits."""
+        """True if a method that the trace does not know drew bits."""
         return bool(super().bit_generator.state["state"]["state"] != self._first_state)
 
     def __reduce__(self) -> Any:
@@ -233,12 +234,12 @@ class TracedGenerator(np.random.Generator):
         return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
-        """Return this generator once for each requested child."""
+        """Return a list that holds this generator `n_children` times."""
         return [self] * n_children
 
 
 class TracedRandomState(np.random.RandomState):
-    """The same as `TracedGenerator` for the legacy class."""
+    """A `numpy.random.RandomState` that draws traced numbers."""
 
     def __init__(self, run: TracedRun) -> None:
         super().__init__(run.serial)
@@ -314,7 +315,7 @@ _add_methods()
 
 
 def _replace_by(draw: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return the function that turns an original function of a module into its replacement."""
+    """Return a function from an original random function to its replacement for traces."""
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
@@ -362,7 +363,7 @@ def _replace_seeding(original: Any) -> Any:
 
 
 class _LegacyClass(type):
-    """The class of `RandomState` during a trace: without a seed it makes traced instances."""
+    """Replacement of the class `RandomState`; a call without a seed makes a traced instance."""
 
     def __call__(cls, seed: Any = None) -> Any:
         run = get_active_run()
@@ -380,7 +381,7 @@ def _replace_legacy_class(original: Any) -> Any:
 
 
 class _GlobalState(np.random.RandomState):
-    """The hidden generator of `numpy.random` during a trace."""
+    """Replacement of the hidden global generator of `numpy.random` during a trace."""
 
 
 def _replace_global_state(original: Any) -> Any:
@@ -411,7 +412,7 @@ ENTROPY: Final[list[str]] = []
 
 
 def _watch_entropy(name: str) -> Callable[[Any], Any]:
-    """Return the function that turns a source of randomness into one that notes its calls."""
+    """Return a function from an original source of randomness to one that records its calls."""
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
@@ -443,7 +444,7 @@ def _replace_json_default(original: Any) -> Any:
 
 
 def list_patches() -> list[Patch]:
-    """List the patches of numpy, Python's `random`, JSON, and of the hooks."""
+    """List all replacements for a trace: in numpy, `random`, JSON, and in packages with hooks."""
     patches: list[Patch] = [
         (np.random, name, _replace_by(draw))
         for name, draw in _list_legacy_draws()
@@ -496,7 +497,7 @@ def _install_patches() -> ExitStack:
 
 @contextmanager
 def restore_sources() -> Iterator[None]:
-    """Restore the original functions for a while, unless another thread also traces."""
+    """Within a block, restore the original functions, unless another thread also traces."""
     with _LOCK:
         is_only = len(_TRACES) == 1 and bool(_INSTALLED)
         if is_only:
@@ -511,7 +512,7 @@ def restore_sources() -> Iterator[None]:
 
 @contextmanager
 def patch_sources() -> Iterator[None]:
-    """Replace the sources of noise; traces in several threads share one replacement."""
+    """Within a block, replace the sources of noise; several threads share the replacements."""
     with _LOCK:
         _TRACES.append(0)
         if len(_TRACES) == 1:

@@ -1,6 +1,7 @@
-"""Faults that need no loss: the code on x and x' differs in more than the noise.
+"""Search for faults that need no privacy loss, such as an output without noise.
 
-Ordinary runs, without patches, confirm values without noise and values that share noise.
+Ordinary runs of the function, without a trace, confirm that an output has no noise, or that the
+noise cancels in a combination of outputs.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ EARLY_KINDS: Final = "data in a noisy value", "data in a law", "control flow"
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A combination of outputs that seems to have no noise; ordinary runs must confirm it."""
+    """A combination of outputs that seems to contain no noise and is not yet confirmed."""
 
     kind: str
     terms: tuple[Term, ...]
@@ -53,7 +54,7 @@ class Suspicion:
 
 
 def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
-    """List the findings of one draw that need no confirmation."""
+    """List the faults in the trace of one draw that need no confirmation by ordinary runs."""
     used = mark_used(draw)
     partings = [
         parting
@@ -79,7 +80,7 @@ def _is_value(use: NoiseUse, other: NoiseUse) -> bool:
 
 
 def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFinding:
-    """Describe the product with data that changed the noise of a value."""
+    """Describe the place at which data changed the coefficient of the noise in a value."""
     assert draw.replayed is not None
     first, second = draw.recorded.run.products, draw.replayed.run.products
     for place, products in first.items():
@@ -118,7 +119,7 @@ def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
 
 
 def find_suspicion(draw: DrawTrace) -> Suspicion | None:
-    """Return a value, or a combination of values, that seems to have no noise."""
+    """Return an output, or a combination of outputs, that seems to contain no noise."""
     if draw.differing is not None:
         return Suspicion("no noise", (), draw.differing)
     if draw.rows is None or draw.move is None or not draw.move.failures:
@@ -146,7 +147,7 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
 
 
 def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
-    """Name the draw whose noise occurs in several values."""
+    """Name the line whose noise occurs in several values."""
     assert draw.rows is not None
     column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
     noise = max(
@@ -156,7 +157,7 @@ def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
 
 
 def _match_readings(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
-    """Return the entries of the output by their values."""
+    """Return a mapping from each number in the output to its path and the index of its entry."""
     matches: dict[float, tuple[str, int]] = {}
     for path, leaf in draw.recorded.leaves.items():
         if isinstance(leaf, str | bytes | tuple):
@@ -178,14 +179,14 @@ def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tupl
 
 
 def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
-    """Find a combination of kept values that has no noise but has another value on x'.
+    """Find a linear combination of values without noise that differs between x and x'.
 
     Args:
         rows: the conditions on a move.
-        failures: rows among which the combination is sought.
+        failures: numbers of the rows (one row per value) among which the combination is sought.
 
     Returns:
-        Rows and coefficients; empty if there is no such combination.
+        Numbers of rows and their coefficients; an empty list if there is no such combination.
     """
     equal = [row for row in failures if rows.senses[row] == 0]
     terms = _group_terms(rows, equal)
@@ -239,13 +240,14 @@ def _find_dense_combination(
 def confirm_suspicion(
     function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
-    """Confirm by ordinary runs that a value is constant on each side, and differs between sides.
+    """Confirm by ordinary runs that an output is constant on x and on x', but not equal on them.
 
-    It must also be constant in runs with noise of rare sizes. Otherwise its noise might be hidden
-    by a comparison that has the same outcome in all ordinary runs.
+    The output must also be constant in runs with noise of sizes that rarely occur. Otherwise the
+    output might contain noise that a comparison hides in all ordinary runs.
 
     Returns:
-        The finding or None; the reason if it is not confirmed, or ""; the terms of the combination.
+        The finding, or None if it is not confirmed; the reason if it is not confirmed, otherwise
+        ""; and the terms of the combination.
     """
     try:
         sides = _run_sides(function, recorded.calls)
@@ -269,7 +271,7 @@ def confirm_suspicion(
 
 
 def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
-    """Return the outputs of ordinary runs, and of runs with rare noise, for each side."""
+    """Return, for x and x', the outputs of ordinary runs and of runs with rare sizes of noise."""
     sides = []
     for side in (0, 1):
         with restore_sources():
@@ -280,7 +282,7 @@ def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
 
 
 def _name_source(function: TracedFunction, values: list[Any]) -> str:
-    """Name the line that first computes a value on both sides, or else the line that returns it."""
+    """Name the line that computes a value on x and on x', or else the line that returns it."""
     computed, returned = zip(
         *(find_value(function, side, values[side]) for side in (0, 1)), strict=True
     )
@@ -373,7 +375,7 @@ def _stack_numbers(values: list[Any]) -> np.ndarray[Any, Any] | None:
 
 
 def format_terms(terms: tuple[Term, ...], leaves: Leaves) -> str:
-    """Format a combination of outputs, such as output[0] - output[1]."""
+    """Format a combination of outputs as text, such as output[0] - output[1]."""
     text = ""
     for path, entry, weight in terms[:_MAX_SHOWN_TERMS]:
         shape = np.shape(leaves[path])

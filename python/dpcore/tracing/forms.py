@@ -1,8 +1,9 @@
-"""Traced numbers: a plain part plus coefficients times draws of noise.
+"""Traced numbers: a part without noise, plus a sum of coefficients times random values.
 
-A traced number is neither a `float` nor an `ndarray`, because C code would read a subclass without
-calling a method. Sums, products with plain numbers, and rearrangements keep the form. Every other
-use is a reading. A reading calls a method of this class, which records the place.
+A traced number is neither a `float` nor an `ndarray`, because C code reads such objects without
+calling a method. Sums, products with ordinary numbers, and rearrangements give traced numbers.
+Every other use reads the value by a method of the class `NoisyValue`, which records the place in
+the code.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ _WIDTH: Final = 2
 
 
 def is_noisy(value: Any) -> bool:
-    """Return True for a traced number or array."""
+    """Return True for a traced number or array, which is a `NoisyValue`."""
     return type(value) is NoisyValue
 
 
 def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) -> Array:
-    """Broadcast the terms of an array to a larger shape."""
+    """Broadcast the noise terms of an array to a larger shape."""
     if shape == size:
         return terms
     ones = (1,) * (len(size) - len(shape))
@@ -59,15 +60,15 @@ def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) ->
 
 
 class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
-    """A number or array with noise: its value, its plain part, and its terms.
+    """A number or array that stores its value, its part without noise, and its noise terms.
 
     Args:
-        run: run of the traced function, which records readings.
+        run: run of the traced function, which records each use of the value.
         value: the number with its noise.
         plain: the number without noise, of the same shape.
-        ids: numbers of the draws, shape `(terms, *shape)`.
-        weights: coefficients of the draws, of the same shape.
-        meeting: place where noise was last added to a plain number.
+        ids: number of the random value in each term, shape `(terms, *shape)`.
+        weights: coefficient of the random value in each term, of the same shape.
+        meeting: place in the code at which noise was last added to an ordinary number.
     """
 
     __array_priority__ = 1e6
@@ -97,7 +98,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def form(self) -> tuple[Array, Array, Array]:
-        """The plain part, the numbers of the draws and their coefficients."""
+        """The part without noise, the numbers of the random values, and their coefficients."""
         return self._plain, self._ids, self._weights
 
     @property
@@ -107,16 +108,15 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def meeting(self) -> Place | None:
-        """The place where noise was last added to a plain number."""
+        """The place in the code at which noise was last added to an ordinary number, or None."""
         return self._meeting
 
     def read(self, op: str) -> Array:
-        """Record a reading, and return the value as a plain array.
+        """Record that the code reads the value, and return it as an ordinary array.
 
-        A run may read the earlier number with noise instead of its sum with other data.
+        In some modes, the run records a noisy number before more data were added to it.
 
-        The value is frozen from then on. Both runs have the same value, so the value contains no
-        noise.
+        After this call, the runs on x and x' have the same value, so it counts as without noise.
         """
         if self._ids.shape[0] == 0:
             return self._value
@@ -174,7 +174,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     # Entries.
 
     def _rearrange(self, change: Callable[..., Any]) -> NoisyValue:
-        """Apply a function that only moves entries."""
+        """Apply a function that only changes the order or the shape of the entries."""
         places = change(np.arange(self.size).reshape(self.shape))
         return self._pick(np.asarray(places))
 
@@ -224,7 +224,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self._meeting = self._meeting if other is None else other._meeting
 
     def _replace(self, other: Any) -> NoisyValue:
-        """Take over the content of another number, for an operation in place on an array."""
+        """Replace the content by that of another traced number, for operations in place."""
         if not self.ndim:
             return other  # type: ignore[no-any-return]
         if not is_noisy(other):
@@ -339,7 +339,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self.__copy__()
 
     def _to_whole(self, change: Callable[[Array], Array]) -> NoisyValue | None:
-        """Round the plain part if the noise is whole; return None if noise decides the result."""
+        """Round the part without noise if the noise is an integer; otherwise return None."""
         with np.errstate(all="ignore"):
             fraction = np.abs(self._plain % 1)
         is_tie = change is np.round and bool(np.any(fraction == 0.5))
@@ -353,15 +353,15 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     # Methods of an array.
 
     def item(self, *place: Any) -> Any:
-        """Read one entry as a number of Python."""
+        """Read one entry as an ordinary Python number."""
         return self.read("item").item(*place)
 
     def tolist(self) -> Any:
-        """Read the entries as a list."""
+        """Read the entries as a list of ordinary numbers."""
         return self.read("tolist").tolist()
 
     def astype(self, dtype: Any, **options: Any) -> Any:
-        """Keep the form for floats of 64 bits; read the value for any other type."""
+        """Return a traced array for float64; read the value for any other type."""
         if np.dtype(dtype) == np.float64:
             return self._renew(
                 self._value.astype(float), self._plain.astype(float), self._ids, self._weights
@@ -373,35 +373,35 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self._rearrange(lambda places: places.reshape(*shape, **options))
 
     def sum(self, axis: Any = None, **options: Any) -> Any:
-        """Add entries along an axis."""
+        """Add entries along an axis; the sum is traced."""
         return sum_form(self, axis, **options)
 
     def mean(self, axis: Any = None, **options: Any) -> Any:
-        """Average entries along an axis."""
+        """Average entries along an axis; the mean is traced."""
         return average_form(self, axis, **options)
 
     def argmax(self, axis: Any = None) -> Any:
-        """Return the place of the largest entry, as a comparison of all entries with it."""
+        """Return the index of the largest entry; the run records a comparison of all entries."""
         return find_extreme(self, "argmax", axis)
 
     def argmin(self, axis: Any = None) -> Any:
-        """Return the place of the smallest entry, as a comparison of all entries with it."""
+        """Return the index of the smallest entry; the run records a comparison of all entries."""
         return find_extreme(self, "argmin", axis)
 
     def max(self, axis: Any = None) -> Any:
-        """Return the largest entry, as a comparison of all entries with it."""
+        """Return the largest entry; the run records a comparison of all entries."""
         return pick_extreme(self, "argmax", axis)
 
     def min(self, axis: Any = None) -> Any:
-        """Return the smallest entry, as a comparison of all entries with it."""
+        """Return the smallest entry; the run records a comparison of all entries."""
         return pick_extreme(self, "argmin", axis)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
-        """Limit the entries, as comparisons with the limits."""
+        """Limit the entries; the run records the comparisons with the limits."""
         return clip_form(self, min, max)
 
     def round(self, decimals: int = 0) -> Any:
-        """Round the entries."""
+        """Round the entries; the run records a reading unless the noise consists of integers."""
         whole = self._to_whole(np.round) if not decimals else None
         return self.read("round").round(decimals) if whole is None else whole
 
@@ -449,7 +449,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def read_deep(value: Any, op: str) -> Any:
-    """Read all traced numbers inside tuples, lists and mappings."""
+    """Replace all traced numbers inside tuples, lists and dictionaries by ordinary numbers."""
     if is_noisy(value):
         return value.read(op)
     if type(value) in (tuple, list):
@@ -460,7 +460,7 @@ def read_deep(value: Any, op: str) -> Any:
 
 
 def _read_plain(value: Any) -> Array | None:
-    """Return a plain operand as an array of numbers, or None."""
+    """Return an ordinary operand as an array of numbers, or None if it has no numbers."""
     if isinstance(value, str | bytes):
         return None
     try:
@@ -471,7 +471,7 @@ def _read_plain(value: Any) -> Array | None:
 
 
 def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
-    """Return True if a run reads each number with data and noise before a factor changes it."""
+    """Return True if the run reads a number with data and noise before it is multiplied."""
     mode = noisy._run.reads_sources
     if not mode or noisy._meeting is None or not len(noisy._ids):
         return False
@@ -479,10 +479,9 @@ def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
 
 
 def _reads_first(noisy: NoisyValue, other: Array) -> bool:
-    """Return True if data has a different shape from a number that already contains noise and data.
+    """Return True if broadcasting with data would copy a number that contains noise and data.
 
-    The number is then read once. If it were copied, its copies would be readings whose shape
-    depends on the data.
+    The number is then read once, because the number of its copies could depend on the data.
     """
     if noisy._meeting is None or not noisy._ids.shape[0] or not other.ndim:
         return False
@@ -490,13 +489,13 @@ def _reads_first(noisy: NoisyValue, other: Array) -> bool:
 
 
 def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
-    """Add two operands, or subtract the second. At least one operand is traced.
+    """Add two operands or subtract the second one; at least one operand is traced.
 
     Args:
         left: an operand.
         right: the other operand.
-        sign: 1 or -1.
-        keeps: True to keep the form of a number to which data were already added.
+        sign: 1 to add, -1 to subtract.
+        keeps: True to return a traced number even if data were already added to the operand.
     """
     operator = np.add if sign == 1 else np.subtract
     noisy, other = left if is_noisy(left) else right, None
@@ -539,7 +538,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
 
 
 def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
-    """Merge the terms of one number that belong to the same draw."""
+    """Merge the terms of one number that contain the same random value."""
     numbers, inverse = np.unique(ids.ravel(), return_inverse=True)
     if len(numbers) == ids.size:
         return ids, weights
@@ -549,7 +548,7 @@ def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
-    """Multiply a traced operand by a plain one, or divide it; see `add_forms` for `keeps`."""
+    """Multiply or divide a traced operand by an ordinary one; `keeps` is as in `add_forms`."""
     factor = None if is_noisy(other) else _read_plain(other)
     if factor is None:
         if not is_noisy(other):
@@ -573,7 +572,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
 
 
 def compare_forms(left: Any, right: Any, name: str) -> Any:
-    """Compare two operands; every move of the noise must keep the outcome."""
+    """Compare two operands; the run records the comparison with its outcome."""
     if not is_noisy(left):
         return compare_forms(right, left, _MIRRORED[name])
     gap = add_forms(left, right, -1, keeps=True)
@@ -611,7 +610,7 @@ def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **othe
 
 
 def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
-    """Average entries along axes."""
+    """Average entries along axes; the mean is traced."""
     total = sum_form(noisy, axis, **other)
     if total is NotImplemented or not noisy.size:
         return NotImplemented
@@ -622,7 +621,7 @@ def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
 
 
 def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the place of an extreme entry, or with an axis those of all rows along it."""
+    """Return the index of the largest or smallest entry, or with an axis, one index per row."""
     if other:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
@@ -643,7 +642,7 @@ def _list_rows(noisy: Any, axis: int) -> Any:
 
 
 def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the extreme entry itself, or with an axis those of all rows along it."""
+    """Return the largest or smallest entry, or with an axis, one entry per row."""
     if other:
         return NotImplemented
     if axis is not None and noisy.ndim != 1:
@@ -654,7 +653,7 @@ def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
 
 
 def choose_forms(mask: Any, left: Any, right: Any) -> Any:
-    """Choose between two operands entry by entry."""
+    """Choose each entry from one of two operands, as `numpy.where` does."""
     return rearrange_all(np.where, (mask, left, right), {})
 
 
@@ -670,7 +669,7 @@ def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> An
 
 
 def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
-    """Multiply a traced operand with a plain one, as `dot` does."""
+    """Multiply a traced operand with an ordinary one, as `numpy.dot` does."""
     if other or (is_noisy(left) and is_noisy(right)):
         return NotImplemented
     noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
@@ -691,7 +690,7 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
 
 
 def rearrange_all(function: Any, args: Any, named: Any) -> Any:
-    """Apply a function that moves entries of several arguments, plain or traced."""
+    """Apply a function that only rearranges entries of several ordinary or traced arguments."""
     holders: list[NoisyValue] = []
     size = 0
     run = None
@@ -755,7 +754,7 @@ def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
 
 
 def apply_ufunc(name: str, inputs: Any) -> Any:
-    """Apply a function of numpy to operands; return NotImplemented for other functions."""
+    """Apply a numpy ufunc so that the result is traced, or return NotImplemented."""
     if name in ("add", "subtract"):
         return add_forms(inputs[0], inputs[1], 1 if name == "add" else -1)
     if name in ("multiply", "divide", "true_divide") and len(inputs) == _WIDTH:

@@ -1,4 +1,4 @@
-"""The line of a function that computes a value without noise."""
+"""Search for the line of a function that computes an output without noise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _LineWatch:
         self._lines: dict[int, int] = {}
 
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
-        """Watch a frame of the user's code."""
+        """Record the line if it gives the value to a local variable or returns it."""
         if not is_user_file(frame.f_code.co_filename):
             return None
         if event == "call":
@@ -52,7 +52,7 @@ class _LineWatch:
 def find_value(
     function: TracedFunction, side: int, target: Any
 ) -> tuple[list[Place], Place | None]:
-    """Find the lines of an ordinary run that compute a value, and the line that returns last.
+    """Find the lines that compute a value in an ordinary run, and the line that returns last.
 
     Args:
         function: the function.

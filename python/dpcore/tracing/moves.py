@@ -1,9 +1,11 @@
-"""The cheapest move of the noise that keeps all values read or returned, and all comparisons.
+"""Search for the cheapest move: a change of the noise on x' that gives the output of x.
 
-A use of a traced number has the value q + c z on x, and q' + c (z + s) on x' with moved noise. The
-move s keeps a value if c s = q - q'. It keeps the outcome of a comparison if c s is at least, or at
-most, q - q'. This move does not depend on z, as the proof by randomness alignment requires. Laplace
-noise of scale b then costs |s| / b. Gaussian noise of deviation sigma has mu = |s| / sigma.
+Let z be the noise, and let s be the move that is added to z on x'. A number that the code reads,
+compares or returns has the value q + c z on x. On x', it has the value q' + c (z + s). A number
+that is read or returned must be equal on x and x', so c s = q - q'. For a comparison to have the
+same outcome, c s must be at least, or at most, q - q'. The move s does not depend on z, as the
+proof by randomness alignment requires. With Laplace noise of scale b, the move costs |s| / b.
+Gaussian noise of standard deviation sigma has mu = |s| / sigma.
 
 Source:
     Zhang and Kifer (2017), randomness alignment; Ding, Wang, Zhang and Kifer (2019), alignments of
@@ -40,7 +42,7 @@ _TIGHT: Final = 1e-6
 
 
 class Owner(NamedTuple):
-    """The use to which a row belongs, on x and on x', and its entry."""
+    """The read, compared or returned number (on x and x') to which a condition belongs."""
 
     use: NoiseUse
     other: NoiseUse
@@ -49,17 +51,19 @@ class Owner(NamedTuple):
 
 @dataclass(slots=True)
 class MoveRows:
-    """Linear conditions on a move, and uses that cannot be written as conditions.
+    """Linear conditions (rows) on a move s, of the form c s = q - q', or with at least or at most.
 
     Attributes:
-        rows: row number of each coefficient.
-        columns: draw number of each coefficient.
-        weights: the coefficients.
-        gaps: right-hand sides q - q'.
-        senses: 0 for a value that is kept, 1 for at least, -1 for at most.
-        spans: first row of each use, with the use on x and on x'.
-        uneven: uses whose coefficients differ between x and x'.
-        undefined: uses whose plain part is finite on one side only.
+        rows: number of the condition to which each coefficient belongs.
+        columns: number of the random value to which each coefficient belongs.
+        weights: the coefficients c.
+        gaps: right-hand sides q - q' of the conditions.
+        senses: kind of each condition: 0 for equal, 1 for at least, -1 for at most.
+        spans: for each number that is read, compared or returned: its first condition, and its
+            records on x and on x'.
+        uneven: numbers whose coefficients c differ between x and x', so that they have no
+            condition.
+        undefined: numbers whose part without noise is finite on only one of x and x'.
     """
 
     rows: Ints
@@ -72,20 +76,20 @@ class MoveRows:
     undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
 
     def find_owner(self, row: int) -> Owner:
-        """Return the use and the entry to which a row belongs."""
+        """Return the number, and its entry, to which a condition belongs."""
         first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
         return Owner(use, other, row - first)
 
 
 @dataclass(slots=True)
 class NoiseMove:
-    """A move of the noise.
+    """A move: a change of the noise on x'.
 
     Attributes:
-        shift: number that is added to each draw.
-        impossible: True for draws whose moved value has probability 0.
-        failures: rows that no move keeps; empty if the move keeps all rows.
-        is_too_large: True if the program was too large to solve.
+        shift: number that is added to each random value.
+        impossible: True for a random value whose changed value may have probability 0.
+        failures: numbers of the conditions that no move satisfies; empty if the move satisfies all.
+        is_too_large: True if the linear program for the move was too large to solve.
     """
 
     shift: Floats
@@ -96,7 +100,7 @@ class NoiseMove:
 
 @dataclass(slots=True)
 class NoiseTable:
-    """The draws of a run, with one entry per drawn number."""
+    """Scales and kinds of the noise of a run, with one entry for each random value."""
 
     scales: Floats
     is_gaussian: Flags
@@ -105,7 +109,7 @@ class NoiseTable:
 
     @classmethod
     def of(cls, run: TracedRun) -> NoiseTable:
-        """Read the draws of a recorded run."""
+        """Make the table for a recorded run."""
         size = run.size
         table = cls(np.ones(size), *(np.zeros(size, bool) for _ in range(3)))
         for draw in run.draws:
@@ -118,7 +122,7 @@ class NoiseTable:
 
 
 def _list_terms(use: NoiseUse) -> tuple[Ints, Ints, Floats]:
-    """Return the entries, draws and coefficients of the terms of a use."""
+    """Return entry, random value and coefficient of each term of noise in a number."""
     plain, ids, weights = use.form
     terms = ids.shape[0]
     flat = ids.reshape(terms, -1).ravel()
@@ -133,7 +137,7 @@ def _list_terms(use: NoiseUse) -> tuple[Ints, Ints, Floats]:
 
 
 def _merge_terms(entries: Ints, ids: Ints, weights: Floats) -> tuple[Ints, Floats, Ints]:
-    """Add coefficients of the same draw in the same entry; drop those that cancel."""
+    """Add the coefficients of the same random value in the same entry; drop sums that are 0."""
     width = int(ids.max(initial=0)) + 1
     keys, inverse = np.unique(entries * width + ids, return_inverse=True)
     sums = np.bincount(inverse, weights, len(keys)).astype(float)
@@ -159,7 +163,7 @@ def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
 
 
 def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
-    """Collect the conditions on a move that the uses of two runs set."""
+    """Collect the conditions on a move, so that the runs on x and x' read and return the same."""
     parts: list[tuple[Any, ...]] = []
     spans: list[tuple[int, NoiseUse, NoiseUse]] = []
     uneven: list[tuple[NoiseUse, NoiseUse]] = []
@@ -209,7 +213,7 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
 def _compare_with_extreme(
     use: NoiseUse, entries: Ints, ids: Ints, weights: Floats, gap: Floats
 ) -> tuple[Ints, Ints, Floats, Floats, Ints]:
-    """Return rows that compare the extreme entry with each entry; its own row is empty."""
+    """Return conditions that keep the largest (or smallest) entry the largest (or smallest)."""
     best, sign, size = int(use.result), int(use.sense), gap.size
     own = entries == best
     others = ~own
@@ -225,15 +229,16 @@ def _compare_with_extreme(
 
 
 def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
-    """Find the cheapest move of the noise.
+    """Find the cheapest change of the noise that satisfies all conditions.
 
     Args:
         rows: the conditions.
-        table: the draws.
-        order: 1 to move the noise of x' to the output of x, -1 for the other order of the pair.
+        table: scales and kinds of the noise, for each random value.
+        order: 1 for a change on x' that gives the output of x, -1 for a change on x that gives the
+            output of x'.
 
     Returns:
-        The move; its `failures` are rows that no move keeps.
+        The move. Its attribute `failures` lists the conditions that no move satisfies.
     """
     size, count = table.scales.size, rows.gaps.size
     gaps = order * rows.gaps
@@ -265,7 +270,7 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
 def _move_alone(
     rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
 ) -> None:
-    """Move each draw that shares no row into the interval that its rows allow."""
+    """Change each random value that shares no condition with others, as its conditions require."""
     numbers, columns, weights = rows.rows[terms], rows.columns[terms], rows.weights[terms]
     aims = gaps[numbers] / weights
     senses = np.where(weights > 0, 1, -1) * rows.senses[numbers]
@@ -284,14 +289,14 @@ def _move_alone(
 
 
 def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
-    """Return a mask of the rows that fail; the residual is the right side minus the left side."""
+    """Return a mask of the conditions that fail, given right side minus left side."""
     equal = (senses == 0) & (np.abs(residual) > tolerance)
     more, less = (senses == 1) & (residual > tolerance), (senses == -1) & (residual < -tolerance)
     return np.asarray(equal | more | less)
 
 
 def _round_whole(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
-    """Mark fractional moves of integer noise as failures."""
+    """Mark conditions as failed if they require a fractional change of integer noise."""
     whole = table.is_whole[columns]
     if not whole.any():
         return
@@ -305,7 +310,7 @@ def _round_whole(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) 
 def _solve_hard_rows(
     rows: MoveRows, table: NoiseTable, gaps: Floats, hard: Ints, move: NoiseMove
 ) -> None:
-    """Solve for the rows that share noise, part by part."""
+    """Find the change of noise for conditions that share random values."""
     from scipy.sparse import csr_array
 
     place = np.full(rows.gaps.size, -1)
@@ -347,7 +352,7 @@ def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
 
 
 def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
-    """Move the cheapest draw of a single row, or None if it cannot move by an integer."""
+    """Change the cheapest random value of one condition, or return None if integers cannot."""
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
     best = int(np.argmin(costs))
@@ -360,7 +365,7 @@ def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Fl
 
 
 def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
-    """Split rows and columns into parts that share no noise; one part if none is Gaussian."""
+    """Split conditions and random values into parts that share no noise, if any is Gaussian."""
     count, width = matrix.shape
     if not gaussian.any() and count * width <= 10**6:
         return [(np.arange(count), np.arange(width))]
@@ -377,7 +382,7 @@ def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
 
 
 def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
-    """Return the shortest move of Gaussian noise only, in units of sigma, or None if none fits."""
+    """Return the shortest change of Gaussian noise only, in units of sigma, or None."""
     equal = senses == 0
     if not equal.all():
         return None
@@ -391,7 +396,7 @@ def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -
 def _solve_program(
     block: Floats, aims: Floats, senses: Ints, table: NoiseTable, part: Ints
 ) -> Floats | None:
-    """Return the cheapest move of a linear program, in units of the scales, or None without one."""
+    """Return the solution of the linear program for the move, in units of the scales, or None."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -418,7 +423,7 @@ def _solve_program(
 
 
 def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
-    """Solve again for the nonzero part of a move, because the program allows errors of 1e-7."""
+    """Solve again for the nonzero changes, because the linear program allows errors of 1e-7."""
     support = np.abs(units) > _SUPPORT
     residual = aims - block @ units
     tight = (senses == 0) | (np.abs(residual) < _TIGHT)
@@ -432,7 +437,7 @@ def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> F
 
 
 def find_costs(move: NoiseMove, table: NoiseTable) -> npt.NDArray[np.float64]:
-    """Return the cost of each draw's move, in units of its scale; inf for an impossible move."""
+    """Return the size of the change of each random value over its scale; inf if impossible."""
     with np.errstate(all="ignore"):
         costs = np.where(move.shift == 0, 0.0, np.abs(move.shift) / table.scales)
     costs[move.impossible] = np.inf

@@ -1,4 +1,4 @@
-"""The result of a trace: the loss of each line of code for one pair, with its views."""
+"""The result of `dpcore.trace`: the privacy loss of each line of a function, for one pair."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ _UNDECIDED: Final = "no loss", "a step may be hidden", "not traceable"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceStep(Record, word="TraceStep"):
-    """Loss of one line of code.
+    """Privacy loss of one line of code, for one pair of inputs x and x'.
 
     Attributes:
-        place: file, line and function.
-        law: law of the noise, or the name of a primitive.
-        loss: pure loss in nats.
-        mu: mu of Gaussian noise.
-        draws: number of values that the line drew.
-        meets: the two values to which the noise is added, on x and on x', and their place in the
-            code.
+        place: file, line number and function name of the line.
+        law: name and parameter of the noise that the line draws, or the name of a function that
+            `primitive` declares.
+        loss: privacy loss at delta 0, in nats; 0 for Gaussian noise.
+        mu: parameter mu of Gaussian differential privacy, for a line that draws Gaussian noise;
+            else 0.
+        draws: number of random values that the line drew in one run.
+        meets: text that shows the value to which the noise is added on x, the value to which it is
+            added on x', and the place of the addition in the code.
     """
 
     place: str
@@ -60,7 +62,7 @@ class TraceStep(Record, word="TraceStep"):
     meets: str = ""
 
     def __str__(self) -> str:
-        """Return the line of a report."""
+        """Return the line that a report shows."""
         size = f"mu {self.mu:.6g}" if self.mu else f"{self.loss:.6g}"
         count = f", {self.draws:,} draws" if self.draws > 1 else ""
         return f"{size} at {self.place}: {self.law}{count}{f', {self.meets}' if self.meets else ''}"
@@ -68,46 +70,60 @@ class TraceStep(Record, word="TraceStep"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceFinding(Record, word="TraceFinding"):
-    """A fault that `dpcore.trace` found, although it computed no loss for it.
+    """A fault in the traced function for which `dpcore.trace` computed no privacy loss.
 
     Attributes:
-        kind: "data in a noisy value", "data in a law", "control flow", "no noise",
-            "shared noise", "value" or "primitive".
-        text: place of the fault, and the difference between x and x'.
+        kind: one of these:
+
+            - "data in a noisy value": the data change the coefficient of the noise;
+            - "data in a law": the data change a parameter of the noise, such as its scale;
+            - "control flow": the data decide which noise is drawn, or if an error is raised;
+            - "no noise": an output contains no noise but differs between x and x';
+            - "shared noise": the noise cancels in a combination of outputs;
+            - "value": noise is added to a value that is finite on only one of x and x';
+            - "primitive": the inputs of a function declared by `primitive` are farther from each
+              other than declared.
+        text: place of the fault in the code, and what differs between x and x'.
     """
 
     kind: str
     text: str
 
     def __str__(self) -> str:
-        """Return the line of a report."""
+        """Return the line that a report shows."""
         return f"{self.kind}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace(Result, word="dpcore.trace/1"):
-    """Record of the loss of a function on one pair, line by line; created by `dpcore.trace`.
+    """Privacy loss of a function on one pair x, x', line by line; `dpcore.trace` creates it.
 
-    The loss is computed for this pair under the printed assumptions. It is not certified, and it is
-    an upper bound only if `covers` begins with "every noise".
+    The loss is computed for this pair under the assumptions that the report prints. It is not
+    certified. It is an upper bound for this pair only if `covers` begins with "every noise".
 
     Attributes:
         name: name of the function in reports.
-        outcome: one of the outcomes of a trace, without its reason.
-        reason: reason why there is no loss, or "".
-        loss: loss in nats: the pure losses plus the epsilon of `mu` at `delta`. None if no loss
-            could be computed.
-        mu: mu of Gaussian noise, 0 without Gaussian noise.
-        steps: lines with a loss, of the draw with the largest loss.
+        outcome: "above the claim on this pair", "within the claim on this pair", "no claim given",
+            "a finding", "no loss", "a step may be hidden" or "not traceable".
+        reason: reason for one of the last three outcomes, or "" for the other outcomes.
+        loss: privacy loss in nats: the losses at delta 0 of all lines without Gaussian noise, plus
+            the epsilon of Gaussian noise with parameter `mu` at `delta`. None if no loss could be
+            computed.
+        mu: parameter mu of Gaussian differential privacy for all Gaussian noise, or 0 without such
+            noise.
+        steps: the lines with a loss above 0, in the traced run with the largest loss.
         findings: faults for which no loss was computed.
-        checked: number of ordinary runs on x', with the moved noise, that gave the output of x.
-        draws: number of draws of the noise.
-        covers: description of the noise that the loss covers.
-        claim: the epsilon with which the loss is compared, or None.
+        checked: number of ordinary runs on x' that returned the output of x after the noise was
+            changed as computed.
+        draws: number of traced runs on x, each with new noise.
+        covers: text that describes the noise for which the loss holds.
+        claim: claimed epsilon with which the loss is compared, or None.
         delta: delta of the claim.
         seed: seed that repeats the trace.
-        terms: combination of outputs in which the noise cancels, as path, entry and coefficient.
-        runs: number of calls of the function (not compared).
+        terms: combination of outputs in which the noise cancels: for each term, the path of the
+            output, the index of its entry, and the coefficient. Empty if the trace found no such
+            combination.
+        runs: number of calls of the function; two traces may be equal with different `runs`.
     """
 
     name: str
@@ -130,12 +146,12 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def verdict(self) -> str:
-        """The outcome with its reason."""
+        """The outcome as text, with its reason if there is one."""
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
 
     @property
     def attack(self) -> Threshold:
-        """The attack on the combination of outputs in which the noise cancels, for `dpcore.audit`.
+        """Attack for `dpcore.audit`, on the combination of outputs in which the noise cancels.
 
         Raises:
             AttributeError: if the trace found no such combination.
@@ -148,7 +164,7 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def exit_status(self) -> int:
-        """The exit status: 0 within the claim, 1 above it or with a finding, 3 undecided."""
+        """Exit status: 1 above the claim or with a finding, 3 if undecided, otherwise 0."""
         return 1 if self.outcome in _FAILED else 3 if self.outcome in _UNDECIDED else 0
 
     def _require_consistency(self) -> None:
@@ -175,7 +191,7 @@ class Trace(Result, word="dpcore.trace/1"):
 
 
 def format_loss(trace: Trace) -> str:
-    """Format the loss and its mu."""
+    """Format the privacy loss, and mu for Gaussian noise, for a report."""
     if trace.loss is None:
         return "none"
     parts = f" (mu {trace.mu:.6g}, delta {trace.delta:g})" if trace.mu else ""
@@ -184,7 +200,7 @@ def format_loss(trace: Trace) -> str:
 
 
 def list_trace_rows(trace: Trace) -> list[Row]:
-    """Return the report as (label, text) rows."""
+    """Return the rows of the report on a trace as pairs (label, text)."""
     rows = [("outcome", trace.verdict)]
     rows += [("finding", str(finding)) for finding in trace.findings]
     if trace.loss is not None:
@@ -201,7 +217,7 @@ def list_trace_rows(trace: Trace) -> list[Row]:
 
 
 def draw_steps(trace: Trace, ax: Any = None) -> Figure:
-    """Draw the loss of each line, and the claim."""
+    """Draw a bar chart of the privacy loss of each line of code, with the claim as a line."""
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     steps = trace.steps[:_MAX_LINES][::-1]
     sizes = [step.mu or step.loss for step in steps]

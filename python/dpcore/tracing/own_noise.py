@@ -1,6 +1,7 @@
-"""The noise of this package in a traced run: native mechanisms and noise layers, by their laws.
+"""Noise of dpcore's native mechanisms and noise layers in a traced run.
 
-Noise with an additive law becomes traced numbers; any other noise is a single step.
+Noise that is added to a value is drawn as traced numbers, which store the noise that they contain.
+Any other noise is one step, whose privacy loss is known by a formula.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def draw_outputs(
     Args:
         run: the run.
         mech: the mechanism.
-        x: its input.
+        x: input of the mechanism.
         size: number of outputs.
-        sample: function from a seed to outputs of the core.
+        sample: function from a seed to outputs of the compiled sampler.
         arguments: other positional arguments of `fill_outputs`.
         named: other keyword arguments of `fill_outputs`.
     """
@@ -132,7 +133,7 @@ def _replace_spherical(original: Any) -> Any:
 
 
 def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
-    """Treat a layer as one step, if each of its rows has noise with a random L2 length."""
+    """Treat the call of an `L2LaplaceNoise` layer as one step with a known privacy loss."""
     scale = layer.scale
 
     def find_loss(first: Any, second: Any) -> tuple[float, float]:
@@ -146,7 +147,7 @@ def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]
 
 
 def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
-    """List the samplers of this package, and its noise layers if they are loaded."""
+    """List the replacements, for a trace, of dpcore's samplers and of its loaded noise layers."""
     patches: list[Patch] = [
         (owner, "fill_outputs", _replace_sampler) for owner in (native, sources)
     ]

@@ -20,7 +20,7 @@ _FILE_NAMES: Final[dict[str, str]] = {}
 
 
 class Place(NamedTuple):
-    """Line of a source file, in a function."""
+    """A line of a source file: file, line number and name of the function."""
 
     file: str
     line: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
     @property
     def short(self) -> str:
-        """File and line."""
+        """Text with the file and the line number."""
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ def _is_skipped(file: str) -> bool:
 
 
 def find_place() -> Place:
-    """Return the place in the user's code that is being executed."""
+    """Return the line of the user's code that is being executed."""
     frame: Any = sys._getframe(1)
     skipped = _IS_SKIPPED
     while frame is not None:
@@ -58,7 +58,7 @@ def find_place() -> Place:
 
 
 def make_place(frame: Any, line: int) -> Place:
-    """Return the place of a line in the function of a frame."""
+    """Return the `Place` of a line in the function of a Python frame."""
     code = frame.f_code
     file = code.co_filename
     name = _FILE_NAMES.get(file) or _FILE_NAMES.setdefault(file, os.path.basename(file))
@@ -66,5 +66,5 @@ def make_place(frame: Any, line: int) -> Place:
 
 
 def is_user_file(file: str) -> bool:
-    """Return True for a file whose lines belong to the user."""
+    """Return True for a file with the user's code, not that of a library."""
     return not _is_skipped(file)

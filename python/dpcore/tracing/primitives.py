@@ -1,4 +1,4 @@
-"""A user's noisy function as one step of a trace."""
+"""A decorator for noisy functions whose privacy loss the user knows by a formula."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ def primitive(
     value: int = 0,
     declared: float | None = None,
 ) -> Callable[[_Function], _Function]:
-    """Declare a noisy function as one step of `dpcore.trace`, with a formula for its loss.
+    """Declare a formula for the privacy loss of a noisy function, for `dpcore.trace`.
 
-    `dpcore.trace` runs code on x and on x'. In the run on x', the decorated function returns the
-    output that it had in the run on x, and the formula gives the loss. Without `dpcore.trace`, the
-    decorated function is unchanged.
+    `dpcore.trace` runs code on two inputs x and x', and does not look inside the decorated
+    function. In the run on x', the decorated function returns the output that it had in the run on
+    x. The formula gives the privacy loss of this call. Outside of `dpcore.trace`, the decorated
+    function is unchanged.
 
     Args:
-        loss: function of two values, that of the argument on x and that on x'. It returns the loss
-            in nats, or the pair (distance of the two values, loss).
-        value: position of the argument whose value the noise hides.
-        declared: largest distance of the two values for which the formula is meant. None allows any
-            distance.
+        loss: the formula, a function `(v, w)`: v is the value of an argument of the decorated
+            function in the run on x, and w is its value in the run on x'. The formula returns the
+            privacy loss in nats, or the pair (distance of v and w, loss).
+        value: position, from 0, of the argument of the decorated function whose value the noise
+            hides.
+        declared: largest distance of v and w for which the formula holds; a trace reports a finding
+            for a larger distance. None allows any distance.
 
     Returns:
         The decorator.

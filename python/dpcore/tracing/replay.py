@@ -1,8 +1,10 @@
-"""One run of a traced function: recorded on x, replayed on x', or plain with moved noise.
+"""One run of a traced function: recorded on x, replayed on x', or plain with ordinary numbers.
 
-A recorded run stores its draws of noise, and every use of a traced number with its result. A replay
-on x' takes the same draws and returns the results of x for these uses. Therefore both runs take the
-same branches. A plain run has no traced numbers: it takes the draws plus a move of the noise.
+A traced number is a number that stores which noise it contains. A recorded run on x stores its
+noise. It also stores the result each time that the code reads, compares or returns a traced number.
+A replay on x' takes the same noise and uses the stored results of x. Therefore the runs on x and x'
+take the same branches. A plain run has ordinary numbers; its noise is the stored noise plus a
+change (a move).
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _NO_PLACE: Final = Place("?", 0, "?")
 
 
 class _ThreadState(threading.local):
-    """The run of a thread, and True while this thread computes the output of a step."""
+    """State of a thread: its run, and whether it now computes the output of a step."""
 
     run: TracedRun | None = None
     is_inside_step: bool = False
@@ -54,9 +56,9 @@ _ACTIVE: Final = _ThreadState()
 
 
 class PartedRuns(BaseException):
-    """Raised if a plain run takes a different branch from the run whose noise it repeats.
+    """Raised if a plain run takes another branch than the run whose noise it repeats.
 
-    It is not an `Exception`, because the traced function must not catch it.
+    The class is not a subclass of `Exception`, so that the traced function does not catch it.
     """
 
 
@@ -66,13 +68,13 @@ class EndlessRun(PartedRuns):
 
 @dataclass(frozen=True, slots=True)
 class NoiseLaw:
-    """A law of additive noise, and the cost of moving its noise.
+    """A law of additive noise, and the privacy cost of a change of the noise.
 
     Args:
         name: name of the law in reports.
-        kind: "two-sided" if a move costs its size divided by the scale; "upwards" if only upward
-            moves are possible, at this cost; "gaussian" for Gaussian noise.
-        parameter: name of the parameter in reports.
+        kind: "two-sided" if a change by s costs abs(s) divided by the scale; "upwards" if only
+            positive changes are possible, at the same cost; "gaussian" for Gaussian noise.
+        parameter: name of the law's parameter in reports, such as "scale".
         whole: True if the noise consists of integers.
     """
 
@@ -84,7 +86,7 @@ class NoiseLaw:
 
 @dataclass(slots=True)
 class NoiseDraw:
-    """The noise that one call drew."""
+    """The noise that one call of a random function drew, with its law and parameters."""
 
     place: Place
     law: NoiseLaw
@@ -97,7 +99,7 @@ class NoiseDraw:
 
 @dataclass(slots=True)
 class NoiseUse:
-    """A use of a traced number: a reading, a comparison or a returned value."""
+    """Record that the code read, compared or returned a traced number, with the result."""
 
     place: Place
     op: str
@@ -110,7 +112,7 @@ class NoiseUse:
     meeting: Place = field(init=False)
 
     def find_meeting(self, entry: int) -> Place:
-        """Return the place where noise was added to the plain part of an entry."""
+        """Return the place in the code at which noise was added to an entry."""
         places = self.number.entry_meetings
         return (places[entry] if places else None) or self.meeting
 
@@ -122,7 +124,7 @@ class NoiseUse:
 
 @dataclass(slots=True)
 class PrimitiveStep:
-    """A call that is one step: its inputs, its frozen output, and its loss when x' is known."""
+    """A step, which is a call with a known privacy loss: its inputs, its output and its loss."""
 
     place: Place
     name: str
@@ -137,7 +139,7 @@ class PrimitiveStep:
 
 @dataclass(frozen=True, slots=True)
 class RunParting:
-    """A place where the runs on x and x' differ."""
+    """A place in the code at which the runs on x and x' differ."""
 
     kind: str
     place: Place
@@ -148,14 +150,14 @@ class RunParting:
 
 
 def get_active_run() -> TracedRun | None:
-    """Return the run of this thread, or None."""
+    """Return the run that this thread traces, or None."""
     run: TracedRun | None = vars(_ACTIVE).get("run")
     return run
 
 
 @contextmanager
 def activate_run(run: TracedRun | None) -> Iterator[None]:
-    """Make a run the run of this thread; None means no run."""
+    """Within a block, let this thread trace the given run, or no run if `run` is None."""
     before = get_active_run()
     _ACTIVE.run = run
     try:
@@ -166,7 +168,7 @@ def activate_run(run: TracedRun | None) -> Iterator[None]:
 
 @contextmanager
 def _enter_step() -> Iterator[None]:
-    """Let a step draw as it does without a trace."""
+    """Within a block, let a step draw as without a trace."""
     with activate_run(None):
         _ACTIVE.is_inside_step = True
         try:
@@ -197,10 +199,10 @@ class TracedRun:
 
     Args:
         mode: "record", "replay" or "plain".
-        seed: words of the seed of the noise, the same for all runs with the same noise.
-        serial: separate number, for randomness that no run repeats.
-        reference: the recorded run whose noise is taken. Defaults to fresh noise.
-        move: values that are added to the noise of the reference, one number per draw.
+        seed: integers of the seed of the noise; runs with the same noise have the same seed.
+        serial: number of the run, as a seed for random numbers that are new in each run.
+        reference: the recorded run whose noise this run takes. None means new noise.
+        move: change of the noise of `reference`, one number for each random value.
     """
 
     def __init__(
@@ -242,15 +244,15 @@ class TracedRun:
         shape: tuple[int, ...],
         sample: Callable[[np.random.Generator], Any],
     ) -> Any:
-        """Draw additive noise: a traced number, or a plain one in a plain run.
+        """Draw additive noise, as a traced number or, in a plain run, as an ordinary number.
 
         Args:
-            law: of the noise.
-            loc: plain part, which may be traced.
-            parameter: what the caller passed.
-            scale: size of a move that costs 1.
-            shape: of the draw; () for a number.
-            sample: the function from a generator to noise around 0.
+            law: law of the noise.
+            loc: value to which the noise is added; it may be a traced number.
+            parameter: parameter of the law as the caller passed it.
+            scale: size of a change of the noise whose privacy cost is 1.
+            shape: shape of the draw; () for a single number.
+            sample: function from a generator to noise around 0.
 
         Returns:
             The sum of `loc` and the noise.
@@ -283,7 +285,7 @@ class TracedRun:
         return traced if _is_zero(loc) else traced + loc
 
     def _stretch_noise(self, noise: Array, law: NoiseLaw) -> Array:
-        """Return noise of rare sizes: events that it decides happen in few runs."""
+        """Return noise of sizes that rarely occur: noise times random powers of ten."""
         assert self.stress is not None
         factors = 10.0 ** self.stress.integers(-3, 7, noise.shape)
         if law.kind != "upwards":
@@ -303,7 +305,7 @@ class TracedRun:
     def _match_draw(
         self, law: NoiseLaw, shape: tuple[int, ...], parameter: Any, place: Place, number: int
     ) -> NoiseDraw | None:
-        """Return the draw of x that this draw repeats, and record their differences."""
+        """Return the draw of the run on x that this draw repeats; record differences."""
         if self.reference is None:
             return None
         start, size = self._next_start(), int(np.prod(shape))
@@ -335,7 +337,7 @@ class TracedRun:
             raise PartedRuns(f"{place.short}: {text}")
 
     def count_call(self) -> None:
-        """Count a call of a generator, and stop a run that does not end."""
+        """Count a call of a generator; raise `EndlessRun` if there are too many calls."""
         self.calls += 1
         if (
             self.limit is not None
@@ -345,7 +347,7 @@ class TracedRun:
             raise EndlessRun(text)
 
     def fix(self, name: str, call: Callable[[np.random.Generator], Any]) -> Any:
-        """Make a draw without a law: all runs with the same noise take the same bits."""
+        """Draw fixed random numbers: runs with the same noise get the same numbers."""
         place = find_place()
         self.count_call()
         key = place, name
@@ -357,7 +359,7 @@ class TracedRun:
     # Uses.
 
     def record_use(self, op: str, number: NoisyValue, result: Any, sense: Any = None) -> Any:
-        """Record a use of a traced number; in a replay, return the result that x had."""
+        """Record that code uses a traced number; a replay returns the result of the run on x."""
         path = op if op.startswith("output") else ""
         place = Place(op, 0, "") if path else find_place()
         use = NoiseUse(place, op, number, result, sense, path)
@@ -379,11 +381,11 @@ class TracedRun:
         return kept.copy() if isinstance(kept, np.ndarray) else kept
 
     def record_product(self, how: str, factor: Array) -> None:
-        """Record the plain factor of a traced number."""
+        """Record the factor by which the code multiplied or divided a traced number."""
         self.products[find_place()].append((how, factor))
 
     def has_whole_noise(self, ids: Array, weights: Array) -> bool:
-        """Return True if all terms are integers times noise of integers."""
+        """Return True if the noise is a sum of integer noise with integer coefficients."""
         used = ids[weights != 0]
         if not used.size or np.any(weights % 1):
             return False
@@ -404,20 +406,21 @@ class TracedRun:
         find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
         settings: Mapping[str, float] | None = None,
     ) -> Any:
-        """Record a call as one step: its output is kept, and its loss follows from the two inputs.
+        """Record a call as one step, whose privacy loss follows from its inputs on x and x'.
 
         Args:
-            name: what reports call the step.
-            inputs: values on which the output's law depends.
+            name: name of the step in reports.
+            inputs: values on which the law of the output depends.
             call: the function that computes the output.
-            find_loss: the function from the inputs on x and x' to their distance and the loss.
-            declared: the largest distance for which the step is made. Defaults to any.
-            find_shown_loss: the function from both inputs and the output to the loss that this
-                output shows. Defaults to the loss.
-            settings: numbers of the step by name, which must be the same on x and x'.
+            find_loss: function from the inputs on x and x' to the pair (their distance, privacy
+                loss).
+            declared: largest distance of the inputs for which the formula holds. None means any.
+            find_shown_loss: function from the inputs on x and x' and the output to the loss of this
+                output. None means that this loss is the privacy loss.
+            settings: parameters of the step by name, which must be equal on x and x'.
 
         Returns:
-            The output; in a replay, that on x.
+            The output of the call; in a replay, the output of the run on x.
         """
         place, number = find_place(), len(self.steps)
         self.count_call()
@@ -465,7 +468,7 @@ def count_times(number: int) -> str:
 
 
 def show_value(value: Any) -> str:
-    """Format a value for a sentence: six digits, a long array shortened."""
+    """Format a value for a message: numbers with six digits, long arrays shortened."""
     array = np.asarray(value)
     if array.ndim == 0 and array.dtype.kind in "iu":
         return str(array.item())

@@ -1,4 +1,4 @@
-"""Leaves of the value that a traced function returns, by path, and their comparison."""
+"""The numbers, arrays and texts (leaves) in a returned value, and their comparison."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Leaves = dict[str, Any]
 
 
 def _list_attributes(value: Any) -> Mapping[str, Any] | None:
-    """Return the fields of a record or a fitted model."""
+    """Return the fields of a record, or the fitted attributes of a model, by name."""
     if has_all(value, "_asdict"):
         return dict(value._asdict())
     if not has_all(value, "__dict__") or callable(value):
@@ -41,7 +41,7 @@ def _list_attributes(value: Any) -> Mapping[str, Any] | None:
 
 
 def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Iterate over the leaves of a returned value: numbers, arrays and texts, with their paths."""
+    """Iterate over the numbers, arrays and texts in a returned value, with their paths."""
     if is_noisy(value) or isinstance(value, _PLAIN_TYPES) or depth > _MAX_DEPTH:
         yield path, value
     elif isinstance(value, Mapping):
@@ -89,7 +89,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
-    """Return a list of numbers as one array of a shape; it is traced if a number is traced."""
+    """Return numbers as one array; the array is traced if one of the numbers is traced."""
     if not any(map(is_noisy, values)):
         return np.array(values).reshape(shape)
     array: Any = np.stack(list(values)).reshape(shape)
@@ -98,10 +98,11 @@ def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
 
 
 def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
-    """Read the leaves of a returned value; leaves with noise are recorded as uses of the run.
+    """Read the numbers, arrays and texts in a returned value; record those that contain noise.
 
     Returns:
-        Values by path; and, for paths with noise, the magnitude of the parts of each entry.
+        The values by their paths. For values with noise also, by path, the sum of the absolute
+        values of the noise and of the part without noise, for each entry.
     """
     leaves: Leaves = {}
     parts: dict[str, Any] = {}
@@ -117,7 +118,7 @@ def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
 
 
 def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
-    """Return True if two leaves are equal up to a relative tolerance of each entry."""
+    """Return True if two values are equal up to a relative tolerance for each entry."""
     if isinstance(first, str | bytes) and isinstance(second, str | bytes):
         return first == second or _agree_in_text(first, second, tolerance)
     if isinstance(first, tuple | list) and isinstance(second, tuple | list):
@@ -144,7 +145,7 @@ def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) ->
 
 
 def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
-    """Compare the numbers inside two texts; whole numbers and the other text must be equal."""
+    """Return True if two texts are equal, except for rounding of their fractional numbers."""
     if type(first) is not type(second):
         return False
     texts = [
@@ -164,7 +165,7 @@ def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
 def find_difference(
     first: Leaves, second: Leaves, tolerance: float, parts: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Return the path of the first leaf that differs between two outputs, or None."""
+    """Return the path of the first value that differs between two outputs, or None."""
     for path in {**first, **second}:
         if path not in first or path not in second:
             return path

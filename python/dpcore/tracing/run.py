@@ -1,4 +1,4 @@
-"""`dpcore.trace`: find which line of a function loses how much privacy, from a few runs."""
+"""`dpcore.trace`: compute from a few runs how much privacy each line of a function loses."""
 
 from __future__ import annotations
 
@@ -59,21 +59,24 @@ def trace(
     draws: int = 4,
     rng: Rng = None,
 ) -> Trace:
-    """Compute which line of a function loses how much privacy on one pair, from a few runs.
+    """Compute from a few runs how much privacy each line of a function loses on one pair.
 
-    The noise is followed from the line that draws it to the output. It may come from the generator
-    that the function receives, from `numpy.random` or from `random`. The runs on x and x' use the
-    same noise. A move is a change of the noise on x' after which both runs give the same output.
-    The loss is the cost of the cheapest move, and an ordinary run of the function checks this move.
-    The loss is computed for this pair and is not certified; `dpcore.audit` certifies a bound.
+    The function runs on x and on x' with the same noise, and dpcore follows the noise from the line
+    that draws it to the output. The noise may come from the generator that the function receives,
+    from `numpy.random` or from `random`. Then dpcore computes a move: a change of the noise on x'
+    after which the run on x' returns the output of x. A move has a cost, which bounds the privacy
+    loss: for Laplace noise of scale b, a change by s costs abs(s) / b. The reported loss is the
+    cost of the cheapest move. An ordinary run of the function checks this move. The loss is
+    computed for this pair and is not certified; `dpcore.audit` certifies a lower bound on epsilon.
 
     Args:
-        f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or an
-            object that `dpcore.audit` accepts.
-        pair: two neighbouring inputs, `(x, x_prime)`. Each run receives a copy.
+        f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, or a mechanism that `dpcore.audit`
+            accepts. The argument `size` is 1 in all calls.
+        pair: two neighbouring inputs, `(x, x_prime)`. Each run receives a copy of its input.
         claim: the claimed epsilon, or a curve of `dpcore.claims`. None means no claim.
         delta: delta of the claim, in [0, 1).
-        draws: number of draws of the noise, from 1 to 1,000.
+        draws: number of times that the function is traced, each time with new noise, from 1 to
+            1,000.
         rng: None, a seed, or a numpy Generator.
 
     Returns:
@@ -113,7 +116,7 @@ def trace(
 
 @dataclass(slots=True)
 class _SettledOutcome:
-    """An outcome, with its reason."""
+    """An outcome of a trace, with its reason."""
 
     outcome: str
     reason: str = ""
@@ -122,7 +125,7 @@ class _SettledOutcome:
 
 
 class _TraceCourse:
-    """One trace: its draws, and the outcome that they decide."""
+    """Course of one call of `dpcore.trace`: the traced draws of the noise, and the outcome."""
 
     def __init__(
         self, function: TracedFunction, claim: float | Claim | None, delta: float, draws: int
@@ -136,7 +139,7 @@ class _TraceCourse:
         self.settled: _SettledOutcome | None = None
 
     def run(self) -> None:
-        """Trace the draws until one decides the outcome."""
+        """Trace one draw of the noise after another until the outcome is decided."""
         self.settled = self._warm_up()
         for number in range(self.count):
             if self.settled is not None:
@@ -149,9 +152,10 @@ class _TraceCourse:
             self.settled = self._judge_all()
 
     def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
-        """Trace a draw.
+        """Trace one draw of the noise.
 
-        If this fails, read noisy numbers before they are combined with more data.
+        If no loss results, trace the draw again in other modes, in which the run reads noisy
+        numbers before more data are combined with them.
         """
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)
@@ -174,19 +178,19 @@ class _TraceCourse:
         return best[:2]
 
     def _is_open(self, settled: _SettledOutcome) -> bool:
-        """Return True if a different reading of the noisy values may decide more."""
+        """Return True if another mode of reading noisy numbers may lead to a better outcome."""
         kinds = [finding.kind for finding in self.findings]
         is_open = settled.outcome in ("no loss", "not traceable")
         return is_open or kinds == ["data in a noisy value"]
 
     def _warm_up(self) -> _SettledOutcome | None:
-        """Run once on x, to fill caches and imports; an error on x is raised here."""
+        """Run the function once on x, so that caches and imports do not disturb the trace."""
         first = self.function.make_run("plain", _WARMING_DRAW)
         self.function.run(0, first)
         return None
 
     def _judge_draw(self, draw: DrawTrace) -> _SettledOutcome | None:
-        """Decide the outcome by one draw, or return None."""
+        """Return the outcome if one traced draw decides it, otherwise None."""
         if draw.raised is not None:
             return self._judge_error(draw.raised)
         if draw.untraceable or self.function.bypassed:
@@ -207,7 +211,7 @@ class _TraceCourse:
         return self._judge_suspicion(draw)
 
     def _judge_suspicion(self, draw: DrawTrace) -> _SettledOutcome | None:
-        """Decide the outcome by a value without noise, or by a comparison that is not kept."""
+        """Return the outcome for a draw without a checked move, such as an output without noise."""
         if draw.checked:
             return None
         suspicion = find_suspicion(draw)
@@ -238,7 +242,7 @@ class _TraceCourse:
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
     def _judge_error(self, error: Exception) -> _SettledOutcome:
-        """Decide the outcome for an error on x' only, by ordinary runs."""
+        """Return the outcome for an error on x' only, after ordinary runs have tested it."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
@@ -262,7 +266,7 @@ class _TraceCourse:
         return draw.untraceable
 
     def _take_other_order(self, number: int) -> _SettledOutcome | None:
-        """Replace the draw by a trace of the other order of the pair, which has a larger loss."""
+        """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
         other = trace_draw(self.function.swap(), number)
         settled = self._judge_draw(other)
         if settled is None:
@@ -273,7 +277,7 @@ class _TraceCourse:
     # All draws.
 
     def _judge_all(self) -> _SettledOutcome:
-        """Decide the outcome by the losses of all draws."""
+        """Return the outcome that the losses of all draws decide."""
         if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
             fixed = _name_fixed_draw(self.draws[0])
             reason = (
@@ -296,11 +300,12 @@ class _TraceCourse:
         return _SettledOutcome("a step may be hidden", "audit it")
 
     def _shows_above(self) -> bool:
-        """Return True if outputs show a loss above the claim.
+        """Return True if the outputs show that the loss is above the claim.
 
-        If an output changes with a small share of a move, it contains the noisy value, and two
-        draws are enough. If an output changes only with the whole move, such as the place of a
-        maximum, it may change by chance too. Then all of 16 draws must show it.
+        A move is the change of the noise on x' after which the run on x' returns the output of x.
+        If a small share of the move already changes the output, then the output contains the noisy
+        value, and two draws are enough. Some outputs change only with the whole move, such as the
+        index of a maximum. Such a change may also occur by chance, so 16 draws must all show it.
         """
         shown = 0
         for draw in self.draws:
@@ -322,7 +327,7 @@ class _TraceCourse:
         return True
 
     def _shows_loss(self, draw: DrawTrace, share: float) -> bool:
-        """Return True if the output of a draw shows a loss above the claim."""
+        """Return True if the output of one traced draw shows a loss above the claim."""
         if not self._is_above(draw.pure, draw.mu):
             return False
         function = self.function.swap() if draw.number in self.swapped else self.function
@@ -351,7 +356,7 @@ class _TraceCourse:
         return find_loss(pure, mu, self.delta) > self.level
 
     def find_loss(self) -> float:
-        """Return the loss of the worst draw."""
+        """Return the largest privacy loss of all draws."""
         pure, mu = max(d.pure for d in self.draws), max(d.mu for d in self.draws)
         return find_loss(pure, mu, self.delta)
 
@@ -363,7 +368,7 @@ class _TraceCourse:
         )
 
     def _describe_cover(self) -> str:
-        """Describe the noise that the loss covers, with the reason if it is not every noise."""
+        """Describe the noise for which the loss holds, with the reason if it is not all noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
             reason = self._find_gap(draw)
@@ -392,7 +397,7 @@ class _TraceCourse:
     # The result.
 
     def to_trace(self) -> Trace:
-        """Return the result."""
+        """Return the result as a `Trace`."""
         assert self.settled is not None
         has_loss = self.settled.outcome in (
             "above the claim on this pair",
@@ -421,14 +426,14 @@ class _TraceCourse:
 
 
 def _name_fixed_draw(draw: DrawTrace) -> str:
-    """Name the first draw without a law, which all runs repeat; "" if there is none."""
+    """Name the first draw that all runs keep fixed (such as a uniform number), or return ""."""
     for place, name in draw.recorded.run.fixed:
         return f"{name} at {place.short}"
     return ""
 
 
 def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
-    """List the lines of a draw with a loss, the largest loss first."""
+    """List the lines with a privacy loss in one traced draw, the largest loss first."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for noise in draw.recorded.run.draws:
         span = slice(noise.start, noise.start + noise.noise.size)
@@ -461,7 +466,7 @@ def _describe_law(noise: NoiseDraw, values: set[float]) -> str:
 
 
 def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
-    """Describe the first value to which moved noise is added on x and x'."""
+    """Describe the first value to which changed noise is added, on x and on x'."""
     if draw.rows is None or not draw.costs.size:
         return ""
     span = np.arange(noise.start, noise.start + noise.noise.size)

@@ -1,8 +1,9 @@
-"""Audits of trainings: one noisy step, one run with canaries, and a process pool for many runs.
+"""Audits of training code: of one noisy step, and of one run with canaries.
 
-The audits use the training code as it is. `OpacusStep` clips and draws with the objects of Opacus;
-any other code can be passed as a function. Only `OpacusStep` and `language_model_losses` need
-further packages: `pip install dpcore[dpsgd]`, `pip install transformers`.
+The audits run the user's training code without changes. `OpacusStep` clips gradients and draws
+noise with the objects of Opacus; any other training code can be passed as a function. `OpacusStep`
+needs `pip install dpcore[dpsgd]`, and `language_model_losses` needs `pip install transformers`.
+`make_pool` starts processes for an audit of many trainings.
 """
 
 from __future__ import annotations
@@ -14,5 +15,5 @@ __all__ = ["OpacusStep", "audit_run", "audit_step", "language_model_losses", "ma
 
 
 def __dir__() -> list[str]:
-    """List the public names; imported names are left out."""
+    """List the public names of this package, without the names that it imports."""
     return [*__all__]

@@ -1,7 +1,8 @@
-"""The audit of one training run by canaries, and a process pool for many trainings.
+"""An audit of one training run by means of canaries, and a process pool for many training runs.
 
-Coins decide which canaries are included in the training; the audit then guesses them. Each process
-of the pool uses one torch thread, and makes the model only once.
+A canary is a record that is made for the audit. Fair coins decide which canaries are put among the
+training records, and the audit guesses from the trained model which ones they are. Each process of
+the pool uses one torch thread and prepares its data and model only once.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
     Args:
         name: name of the value in the message.
         requirement: requirement that the message states.
-        value: function, or another object that can be called.
+        value: function, or another object that can be called like a function.
         arguments: number of arguments of a call.
 
     Raises:
-        TypeError: if the value cannot be called in this way.
+        TypeError: if `value` cannot be called with this number of arguments.
     """
     if not callable(value):
         raise mistyped(name, requirement, value)
@@ -67,14 +68,15 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
 
 
 def count_records(name: str, records: Any) -> int:
-    """Count records; check that their type allows leaving one out and adding others.
+    """Return the number of records; check that records of this type can be removed and added.
 
     Args:
-        name: name of the records in the message.
+        name: name of the records in the error message.
         records: a list, a range, a numpy array or a torch tensor.
 
     Raises:
-        TypeError: if the records have another type; the message states how to make a list.
+        TypeError: if the records have another type. The message states how to convert them to a
+            list.
     """
     is_frame = has_all(records, "iloc")
     is_array = has_all(records, "shape") and bool(records.shape) and not is_frame
@@ -93,7 +95,7 @@ def count_records(name: str, records: Any) -> int:
 
 
 def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.float64]:
-    """Read real numbers in any shape; drop the gradient and the device of tensors.
+    """Convert real numbers of any shape to a float64 array on the CPU, without gradients.
 
     Args:
         name: name of the value in the message.
@@ -130,41 +132,49 @@ def audit_run(
 ) -> OutputsAudit:
     """Train once with canaries, and certify a lower bound on epsilon from the correct guesses.
 
-    A separate fair coin decides for each canary if it is put among the records. The training runs
-    once. The score of a canary is minus its loss. The canaries with the highest scores are guessed
-    to be in, and the same number with the lowest scores to be out. The number of guesses is fixed
-    before the training, as the theorem requires.
+    A canary is a record that is made for the audit. For each canary, a separate fair coin decides
+    if the canary is put among the training records. The training runs once. The score of a canary
+    is minus its loss under the trained model. The audit guesses that the canaries with the highest
+    scores were included, and that the same number of canaries with the lowest scores were not
+    included. The number of guesses is fixed before the training, as the theorem requires.
 
     Args:
-        fit: function that trains on records and returns a function `records -> losses`, with one
-            loss per record. Any code is possible: torch, Opacus, scikit-learn, JAX, a command. It
-            must not know which records are canaries, and uses its own randomness.
-        records: other records: a list, a numpy array or a torch tensor.
-        canaries: records made for the audit, of the same type as `records`. They work best if no
-            other record has the same gradient. Each is included with probability one half.
-        guesses: canaries to guess: a number, a share (a float up to 1.0), or numbers (in, out).
+        fit: function that trains a model on records and returns a function `records -> losses`,
+            which computes one loss of the trained model for each record. Any training code is
+            possible, such as torch, Opacus, scikit-learn, JAX, or a command. The function `fit`
+            must not know which records are canaries, and must draw its noise from its own random
+            generator.
+        records: the training records other than canaries: a list, a numpy array or a torch tensor.
+        canaries: records made for the audit, of the same type as `records`. The bound is largest if
+            no other record has the same gradient as a canary. Each canary is included with
+            probability one half.
+        guesses: how many canaries are guessed: a number of canaries, a share of all canaries (a
+            float up to 1.0), or a pair: the number guessed as included, and the number guessed as
+            not included.
         claim: claimed epsilon, a curve of `dpcore.claims`, or None.
         delta: delta of the claim, in [0, 1).
-        bound: "one_run" (the default) or, for a claim on the Gaussian mechanism,
-            "one_run_fdp".
-        confidence: probability that the bound holds.
-        fit_without_noise: the same training without noise. It also runs on the same records, and
-            the report states what the same canaries show there. If they show no more than in the
-            training with noise, they give no information on the noise.
-        rng: randomness of the coins: None, a seed, or a numpy Generator. `fit` does not use it.
+        bound: theorem for the lower bound: "one_run" (the default) for any claim, or "one_run_fdp"
+            for a claim on the Gaussian mechanism. None means the default.
+        confidence: confidence of the lower bound, such as 0.95.
+        fit_without_noise: the same training without noise, or None. The audit runs this training on
+            the same records, and the report states the result for the same canaries. If the result
+            is no better than with noise, the canaries are too weak to test the noise.
+        rng: None, a seed, or a numpy Generator, for the coins. `fit` does not receive it.
 
     Returns:
-        The `OutputsAudit` of one run, with `auc` in addition to `ceiling`.
+        The `OutputsAudit` of the run. Its property `ceiling` is the largest epsilon that this
+        number of guesses can certify. Its field `auc` is the probability that the score of an
+        included canary is above that of another canary.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if an argument is out of range, there are fewer than 2 canaries, or losses are
-            NaN, all equal or not one for each canary.
+        ValueError: if an argument is out of range, if there are fewer than 2 canaries, if losses
+            are NaN or all equal, or if the number of losses is not the number of canaries.
 
     Warns:
-        AssumptionWarning: before the training, if the claim cannot be refuted even by correct
-            guesses only, or if canaries equal each other or a record. After the training, if the
-            number of included canaries is implausible for fair coins.
+        AssumptionWarning: before the training, if the claim could not be refuted even if all
+            guesses were correct, or if a canary is equal to another canary or to a record. After
+            the training, if the number of included canaries is implausible for fair coins.
 
     Source:
         Steinke, Nasr and Jagielski (2023), algorithm 1 and theorem 5.2; Mahloujifar, Melis and
@@ -205,32 +215,34 @@ def audit_run(
 
 @suggest_arguments
 def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32) -> Losses:
-    """Make the function `records -> losses` for `audit_run` from a causal model of transformers.
+    """Make a function from records to their losses under a causal language model.
 
-    The loss of a record is the mean of ``-ln P(token | tokens before it)``, from its second token
-    on. It is computed in eval mode, without gradients. The weights are those that the model has
-    when the returned function is called. Every token counts: records are never truncated.
+    The function `fit` that you pass to `audit_run` can return this function. The loss of a record
+    is the mean of ``-ln P(token | tokens before it)`` over all tokens from the second one on. It is
+    computed in eval mode, without gradients, and with the weights that the model has when the
+    returned function is called. Records are never truncated.
 
     Args:
         model: a causal language model of the package transformers, such as `GPT2LMHeadModel`,
             possibly wrapped by Opacus.
-        tokenizer: tokenizer of the model, for records that are texts. None means that the records
-            are lists of token numbers.
-        batch: number of records that go through the model at a time.
+        tokenizer: tokenizer of the model, if the records are texts. None means that the records are
+            lists of token numbers.
+        batch: number of records for which the model computes losses at once.
 
     Returns:
-        A function `records -> losses`. Records are texts, lists of token numbers, or the rows of
-        an array or tensor; losses have shape `(n,)`.
+        A function `records -> losses`. The n records are texts, lists of token numbers, or the rows
+        of an array or tensor of token numbers. The losses are an array of shape `(n,)`.
 
     Raises:
         TypeError: if the model is of another kind, such as a masked model or a model with an
-            encoder, or if `tokenizer` cannot be called. The returned function raises it for a
-            record that does not hold token numbers.
-        ValueError: if `batch` is below 1. The returned function raises it for a record with fewer
-            than 2 tokens, or with more than the model accepts.
+            encoder, or if `tokenizer` cannot be called. The returned function raises a TypeError
+            for a record that does not contain token numbers.
+        ValueError: if `batch` is below 1. The returned function raises a ValueError for a record
+            with fewer than 2 tokens, or with more tokens than the model accepts.
 
     Source:
-        Carlini et al. (2019), section 3: log-perplexity of a canary, here per token.
+        Carlini et al. (2019), section 3: log-perplexity of a canary; dpcore divides it by the
+        number of tokens.
 
     Example:
         End the function `fit`, which you pass to `audit_run`, with the line ``return
@@ -267,7 +279,7 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
 
 
 def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.int64]:
-    """Read the token numbers of one record."""
+    """Check the token numbers of one record and return them as an array."""
     name = f"record {place}"
     # numpy reads no numbers from a text; its token numbers need a tokenizer.
     tokens = np.asarray(numpy_of(record) if is_tensor(record) else record)
@@ -281,7 +293,7 @@ def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.i
 
 
 def _run_tokens(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
-    """Return logits, tokens and a mask of real tokens, for one batch with padding on the right."""
+    """Return logits, tokens, and a mask of the tokens that are not padding, for one batch."""
     import torch
 
     sizes = np.array([sequence.size for sequence in sequences])
@@ -315,7 +327,7 @@ def _mean_losses(logits: Any, tokens: Any, is_token: Any) -> npt.NDArray[np.floa
 def _guess_canaries(
     fit: Fit, batch: Any, canaries: Any, included: npt.NDArray[np.bool_], rules: dict[str, Any]
 ) -> OutputsAudit:
-    """Train, score the canaries by their losses, and guess which are included."""
+    """Train the model, score the canaries by their losses, and guess which ones are included."""
     scores = -_check_losses(fit(batch), canaries, included.size)
     report = audit_outputs(scores, label=included, source=False, **rules)
     auc = _compute_auc(scores[included], scores[~included])
@@ -338,7 +350,7 @@ def _check_losses(losses: Any, canaries: Any, many: int) -> npt.NDArray[np.float
 
 
 def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
-    """Compute the share of pairs in which the included canary scores higher; a tie counts 1/2."""
+    """Compute the share of pairs in which the included canary scores higher (ties count 1/2)."""
     if not inside.size or not outside.size:
         return None
     ranked = np.sort(outside)
@@ -359,7 +371,7 @@ def _compare_without_noise(other: OutputsAudit) -> str:
 
 
 def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
-    """Check the arguments with perfect scores; return a remark if these cannot refute the claim."""
+    """Return a remark if even correct guesses only could not refute the claim."""
     requested = rules["guesses"]
     first = (
         requested[0] if isinstance(requested, tuple) and len(requested) == 2 else (many + 1) // 2
@@ -381,7 +393,7 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
-    """Describe canaries that are equal to each other or to a record."""
+    """Return a remark on canaries that are equal to each other or to a record."""
     mine = Counter(key for key in map(fingerprint_input, canaries) if _is_read(key))
     equal = sum(times for times in mine.values() if times > 1)
     prints = {fingerprint_input(record) for record in records}
@@ -394,12 +406,12 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
 
 
 def _is_read(key: Any) -> bool:
-    """Return True if a fingerprint covers the whole content; None marks unread content."""
+    """Return True if a fingerprint covers the whole content of a record."""
     return all(map(_is_read, key)) if isinstance(key, tuple) else key is not None
 
 
 def _count_canaries(records: Any, canaries: Any) -> int:
-    """Count the canaries; check that they can be added to the records."""
+    """Return the number of canaries; check that they can be added to the records."""
     many = count_records("canaries", canaries)
     if many < 2:
         raise invalid("canaries", "2 records or more", many)
@@ -426,21 +438,23 @@ def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) ->
 def make_pool(
     processes: int | None = None, prepare: Callable[[], Any] | None = None
 ) -> ProcessPoolExecutor:
-    """Make an executor of processes for `dpcore.audit(dpcore.repeat(train), ..., executor=pool)`.
+    """Make a pool of processes in which an audit can run many trainings.
 
-    torch and the libraries of numpy get one thread in each process, because several threads that
-    share the cores are slower. The processes are started anew (spawn), because the fork of a
-    process in which torch has run may deadlock. Therefore the training function must be importable
-    from a module. The processes start at once, while the audit tests the mechanism in this process.
+    Pass the pool to `dpcore.audit(dpcore.repeat(train), ..., executor=pool)`. In each process,
+    torch and the libraries of numpy use one thread, because several processes with many threads
+    would be slower. The processes are started by spawn, because a fork of a process in which torch
+    has run may deadlock. Therefore the training function must be importable from a module. The
+    processes start at once, while the audit tests the mechanism in this process.
 
     Args:
         processes: number of processes. Defaults to the number of cores.
-        prepare: function without arguments, importable from a module, for example to load data or
-            to make a model that `train` copies. Each process calls it once. This process calls it
-            too, because the audit tests the mechanism here. None means no function.
+        prepare: function without arguments, importable from a module, which prepares a process: for
+            example, it loads data, or it makes a model that the training function copies. Each
+            process calls it once. This process also calls it, because the audit tests the mechanism
+            here. None means no function.
 
     Returns:
-        The executor; close it with `with`.
+        The pool, a `ProcessPoolExecutor`. Use it in a `with` statement, which closes it.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -469,7 +483,7 @@ def make_pool(
 
 
 def _start_process(prepare: Callable[[], Any] | None, uses_torch: bool) -> None:
-    """Limit the threads of a new process, then prepare it."""
+    """Limit the number of threads of a new process, then call `prepare` in it."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)

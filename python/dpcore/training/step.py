@@ -1,11 +1,9 @@
 """The audit of one noisy step: the sum of clipped gradients, with and without one record.
 
-The audit reads the sum, a vector of millions of weights, by columns: a small number of linear
-functions. Under isotropic noise, the projection on the line between the two clean sums is
-sufficient: no statistic of the sum distinguishes the two inputs better (Dong, Roth and Su, 2022,
-section 2.3, on linear functionals of Gaussian vectors). Faulty noise is not isotropic. If one draw
-is added to every weight, it cancels in the difference of two coordinates. If a tensor gets no
-noise, its own part of the line shows it. Therefore these differences and parts are columns too.
+The audit reduces the sum to columns: a small number of linear functions. Under isotropic Gaussian
+noise, the projection on the line between the two sums without noise is a sufficient statistic
+(Dong, Roth and Su, 2022, section 2.3). Other columns detect noise that is not isotropic: for
+example, it is equal in all weights, or one tensor has no noise.
 """
 
 from __future__ import annotations
@@ -72,34 +70,34 @@ _PILOT_STREAM_KEY: Final = 0x73746570
 
 @suggest_arguments
 class OpacusStep:
-    """The noisy sum of clipped gradients in one step of Opacus, before division by the batch size.
+    """Function that draws the noisy sum of clipped gradients of one step of Opacus.
 
-    Per-sample gradients (for ghost clipping, their clipped sum) are computed once for a batch. Each
-    draw clips and adds new noise with the methods of the optimizer itself, so a fault in a subclass
-    is visible. The optimizer makes no step and its accountant counts no step. Weights, gradients,
-    generators and modes are restored. Dropout is turned off. A model with other randomness is
-    refused, because such noise is not the noise of the claim.
+    The sum is not divided by the batch size. Per-sample gradients (for ghost clipping, their
+    clipped sum) are computed once for a batch. Each draw clips and adds new noise with the methods
+    of the optimizer, so a fault in a subclass is visible. The optimizer makes no step, and the
+    accountant of Opacus counts no step. Weights, gradients, generators and modes are restored.
+    Dropout is turned off. OpacusStep refuses a model with other randomness.
 
     Args:
         model: module that `opacus.PrivacyEngine.make_private` returned, or an
-            `opacus.GradSampleModule` (for ghost clipping, its class for fast gradient clipping).
+            `opacus.GradSampleModule` (ghost clipping: `GradSampleModuleFastGradientClipping`).
         optimizer: Opacus' optimizer of the model, with flat, per-layer or ghost clipping in one
             process.
-        losses: function of model and records that returns one loss per record, a tensor of shape
-            `(n,)`.
-        gradients: gradients of n records, in place of `losses`, shape `(n, P)` with the P weights
-            of the optimizer in its order. Records are then row numbers, `range(n)`. Large rows of
-            opposite sign can show faults that natural records do not. They are not available for
-            ghost clipping.
+        losses: function `(model, records)` that returns one loss for each of n records, a tensor of
+            shape `(n,)`.
+        gradients: gradients of n records, instead of `losses`: shape `(n, P)` for the P weights of
+            the optimizer, in its order. The records are then the row numbers `range(n)`. Large rows
+            of opposite sign can show faults that real records do not show. With ghost
+            clipping, `gradients` must be None.
 
     Raises:
         ModuleNotFoundError: if opacus is not installed.
-        TypeError: if an argument has the wrong type, or Opacus does not wrap the model.
+        TypeError: if an argument has the wrong type, or the model is not wrapped by Opacus.
         ValueError: if the gradients have the wrong shape or are not finite.
 
     Source:
-        Abadi et al. (2016), algorithm 1, the sum before division; Yousefpour et al. (2021)
-        (Opacus); Bu et al. (2022) (ghost clipping).
+        Abadi et al. (2016), algorithm 1, the sum before the division by the batch size; Yousefpour
+        et al. (2021) (Opacus); Bu et al. (2022) (ghost clipping).
     """
 
     def __init__(
@@ -129,11 +127,11 @@ class OpacusStep:
         return f"OpacusStep({type(self.optimizer).__name__}, {sum(self.sizes):,} weights)"
 
     def __call__(self, records: Any, rng: np.random.Generator) -> Vector:
-        """Draw one noisy sum.
+        """Draw one noisy sum of clipped gradients.
 
         Args:
             records: the batch.
-            rng: generator that seeds all generators of the draw.
+            rng: generator that seeds all random generators used in the draw.
 
         Returns:
             The sum, shape `(P,)`.
@@ -141,7 +139,7 @@ class OpacusStep:
         return list(self.prepare(records)(1, rng))[0]  # noqa: RUF015
 
     def clean(self, records: Any) -> Vector | None:
-        """Compute the sum of clipped gradients without noise.
+        """Compute the clean sum: the sum of clipped gradients without noise.
 
         Args:
             records: the batch.
@@ -158,12 +156,12 @@ class OpacusStep:
             records: the batch.
 
         Returns:
-            The batch. A call with `size` and `rng` yields noisy sums.
+            The prepared batch, a function `(size, rng)` that yields noisy sums.
 
         Raises:
             TypeError: if the losses are not a tensor.
-            ValueError: if the batch is empty; if the losses are not one finite number per record,
-                or differ at a second call; if a gradient is not finite or is missing.
+            ValueError: if the batch is empty, if the losses are not one finite number per record,
+                if gradients differ at a second call, or if a gradient is missing or not finite.
         """
         size = _batch_size(records)
         with self._left_as_found():
@@ -183,7 +181,7 @@ class OpacusStep:
         ]
 
     def _backward(self, records: Any, size: int) -> list[Any]:
-        """Compute per-sample gradients or, for ghost clipping, their clipped sum."""
+        """Compute the gradients of each record or, for ghost clipping, their clipped sum."""
         for parameter in self._parameters:
             parameter.grad = parameter.grad_sample = parameter.summed_grad = None
         losses = self._losses(records, size)
@@ -231,7 +229,7 @@ class OpacusStep:
 
     @contextmanager
     def _left_as_found(self) -> Iterator[None]:
-        """Restore gradients, attributes of weights and optimizer, buffers and modes."""
+        """Within a block, turn dropout off; then restore gradients, buffers and modes."""
         parameters = [(part, part.grad, dict(vars(part))) for part in self.model.parameters()]
         optimizer = dict(vars(self.optimizer))
         modules = [(part, part.training) for part in self.model.modules()]
@@ -260,10 +258,10 @@ class OpacusStep:
 
 
 class PreparedBatch:
-    """The gradients of one batch, from which noisy sums are drawn.
+    """The gradients of one batch, as a function that draws noisy sums.
 
     Args:
-        step: step whose optimizer clips and adds noise.
+        step: the `OpacusStep` whose optimizer clips the gradients and adds noise.
         held: per-sample gradients of each tensor or, for ghost clipping, their clipped sum.
     """
 
@@ -334,7 +332,7 @@ def _batch_size(records: Any) -> int:
 
 
 def _refuse_changes(held: list[Any], again: list[Any]) -> None:
-    """Raise an error for a random model, whose sums differ between calls."""
+    """Raise an error if two calls give different gradients, so that the model is random."""
     for own, other in zip(held, again, strict=True):
         scale = float(own.abs().max()) if own.numel() else 0.0
         if scale and float((own - other).abs().max()) > _BATCH_SUM_TOLERANCE * scale:
@@ -371,7 +369,7 @@ def _check_module(model: Any) -> None:
 
 
 def _check_kind(model: Any, ghost: bool) -> None:
-    """Check that the model computes the gradients that the optimizer needs."""
+    """Check that the wrapper of the model fits the clipping of the optimizer."""
     kind = _require_module("opacus.grad_sample").GradSampleHooksFastGradientClipping
     if ghost != isinstance(model, kind):
         expected = "GradSampleModuleFastGradientClipping" if ghost else "GradSampleModule"
@@ -384,14 +382,14 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Linear columns of a sum of gradients, relative to the clean sum without the record.
+    """A small number of linear functions (columns) of a sum of gradients minus `origin`.
 
     Args:
-        origin: clean sum without the record, shape `(P,)`.
-        line: clean sum with the record minus clean sum without the record, shape `(P,)`.
-        parts: first and last coordinate (exclusive) of each tensor that has a column.
+        origin: sum without noise of the batch without the record, shape `(P,)`.
+        line: sum without noise of the batch with the record, minus `origin`, shape `(P,)`.
+        parts: first coordinate, and last coordinate plus 1, of each tensor that has a column.
         coordinates: indices of the coordinates that are columns.
-        contrasts: pairs of coordinates whose difference is a column.
+        contrasts: pairs of coordinates; the difference of each pair is a column.
     """
 
     origin: Vector
@@ -402,7 +400,7 @@ class Columns:
 
     @property
     def length(self) -> float:
-        """Distance of the two clean sums in L2."""
+        """L2 distance of the two sums without noise (L2 norm of `line`)."""
         return float(np.linalg.norm(self.line))
 
     def project(self, total: Vector) -> Vector:
@@ -412,7 +410,7 @@ class Columns:
             total: a sum of gradients, shape `(P,)`.
 
         Returns:
-            Projection on the line, each tensor's part of the projection, coordinates, contrasts.
+            Projection on `line`, projections of the tensors in `parts`, coordinates, differences.
         """
         moved = total - self.origin
         columns = [moved @ self.line / self.length]
@@ -439,11 +437,11 @@ class Columns:
 
 
 def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Columns | None:
-    """Choose the columns from the two clean sums.
+    """Choose columns for an audit from the two sums without noise.
 
     Args:
-        total: clean sum with the record, shape `(P,)`.
-        without: clean sum without the record, shape `(P,)`.
+        total: sum without noise of the batch with the record, shape `(P,)`.
+        without: sum without noise of the batch without the record, shape `(P,)`.
         sizes: number of weights of each tensor, in order; they add up to P.
 
     Returns:
@@ -475,10 +473,10 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
 
 
 def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int], ...]:
-    """Choose pairs of coordinates whose clean difference is not 0.
+    """Choose pairs of coordinates whose difference is a column of the audit.
 
-    The pairs are consecutive ones of the largest coordinates, the maximum with the minimum, and the
-    largest with the one nearest to 0. Equal noise cancels in a difference; the record does not.
+    The coordinates are those of `line`. The pairs are neighbours in `largest`, the maximum with the
+    minimum, and the largest with the one nearest to 0. Equal noise cancels in a difference.
     """
     extremes = int(line.argmax()), int(line.argmin())
     candidates = [*pairwise(largest), extremes, (largest[0], int(np.abs(line).argmin()))]
@@ -501,44 +499,45 @@ def audit_step(
     trials: int | float | str = 10_000,
     rng: Rng = None,
 ) -> Audit:
-    """Audit one noisy step of DP-SGD with the draws of the code itself.
+    """Audit one noisy step of DP-SGD by draws from the user's training code.
 
-    The step is the noisy sum of clipped gradients, before division by the batch size. The pair is
-    the batch with one record and the batch without it. Suppose that the noise has standard
-    deviation sigma * clip on each weight, and that a record changes the sum by at most clip. Then
-    one step without sampling is GDP with mu = 1/sigma. This is the claim. A training of many steps
-    with sampling may satisfy a smaller claim, which this audit does not test.
+    The step is the noisy sum of clipped gradients, before division by the batch size. The two
+    inputs are a batch of records (x) and this batch without one record (x'). The audit tests the
+    claim that one step without sampling is GDP with mu = 1/sigma. This claim is right if the noise
+    has standard deviation sigma * clip on each weight, and one record changes the sum by at most
+    clip. The audit does not test a claim on many steps with sampling of records.
 
-    The audit reduces the sum to a small number of columns, chosen before any counting. The first
-    column is the projection on the line between the clean sums, which is sufficient for isotropic
-    noise. Other columns detect faults that the projection does not show: each tensor's part of the
-    line, the coordinates with the largest differences, and differences of two coordinates.
+    The audit first chooses a small number of linear functions (columns) of the sum. Column 0 is the
+    projection on the line between the two sums without noise, a sufficient statistic for isotropic
+    Gaussian noise. Other columns detect faults that column 0 does not show: projections of single
+    tensors, coordinates with large differences of the two sums, and differences of coordinates.
 
     Args:
-        step: an `OpacusStep`, or a function `(records, rng) -> sum`. It draws from the numpy
-            Generator `rng`, or from the global generators of Python, numpy or torch, which `rng`
-            seeds. The sum is a vector, shape `(P,)`, or a list of arrays, one per tensor. A
+        step: an `OpacusStep`, or a function `(records, rng) -> sum`. The function draws from the
+            numpy Generator `rng`, or from the global generators of Python, numpy or torch, which
+            `rng` seeds. The sum is a vector, shape `(P,)`, or a list of arrays, one per tensor. The
             function may have a method `clean(records)` that returns the sum without noise.
-            Otherwise a pilot's mean replaces it, and the report has no exact loss.
+            Otherwise the audit uses the mean of some draws, and the report has no exact loss.
         records: batch of at least 2 records: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: claimed largest Euclidean norm of what one record adds to the sum. For per-layer
-            clipping, the Euclidean norm of the vector of the clipping norms of the layers.
+        clip: claimed largest Euclidean norm of a record's clipped gradient. For per-layer clipping,
+            the Euclidean norm of the vector of the layers' clipping norms.
         left_out: index of the record that x' does not contain. None means the record that changes
-            the clean sum most.
-        trials: counted draws per side; a further eighth, at least 1,024, chooses the event.
+            the sum without noise most.
+        trials: number of counted draws on x, and as many on x'. Before them, an eighth of this
+            number, at least 1,024, is drawn to choose the event that is counted.
         rng: seed of all draws: None, a seed, or a numpy Generator.
 
     Returns:
-        The `Audit` of two `StepBatch` objects, with the exact loss of the clean sums under the
-        claimed noise, and notes on the distance of the two sums.
+        The `Audit` of two `StepBatch` objects. It shows the exact epsilon of the two sums under the
+        claimed noise, and a note on the distance of the two sums without noise.
 
     Raises:
         ModuleNotFoundError: if an `OpacusStep` is made without opacus.
         TypeError: if an argument has the wrong type.
-        ValueError: if sigma or clip is not above 0, or there are fewer than 2 records. If sums are
-            not finite, change their shape or are equal for both batches. If the step or its `clean`
-            gives another sum for the same records and seed, or changes the records in place.
+        ValueError: if sigma or clip is not above 0, if there are fewer than 2 records, if sums are
+            not finite, change their shape or are equal for x and x', or if the step or its `clean`
+            returns another sum for the same records and seed, or changes the records in place.
 
     Source:
         Abadi et al. (2016), algorithm 1; Dong, Roth and Su (2022), theorem 2.7 (GDP of a Gaussian
@@ -575,11 +574,11 @@ def audit_step(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StepBatch(Record, word="StepBatch"):
-    """The batch of a step by its size, which represents the records in reports and files.
+    """Number of records in a batch, which represents the batch in reports and files.
 
     Args:
-        records: number of records.
-        left_out: index of the record that the batch lacks, or None.
+        records: number of records in the batch.
+        left_out: index of the record that is left out of the batch, or None.
     """
 
     records: int
@@ -588,14 +587,14 @@ class StepBatch(Record, word="StepBatch"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisySum(Shown):
-    """The columns of a noisy sum as a mechanism; `audit_step` makes it.
+    """Mechanism from a batch to the columns of its noisy sum; `audit_step` makes it.
 
     Args:
         name: name in reports.
-        batches: draws of the batch, and of the batch without a record.
-        columns: columns of the sum.
+        batches: functions that draw noisy sums, of the batch and of the batch without one record.
+        columns: the linear functions to which a sum is reduced.
         noise: claimed sigma and clip.
-        remarks: notes for the reader of a report.
+        remarks: notes that the report shows.
     """
 
     name: str
@@ -611,7 +610,7 @@ class NoisySum(Shown):
         return self.name
 
     def __call__(self, x: StepBatch, size: int, rng: np.random.Generator) -> Vector:
-        """Draw sums and compute their columns.
+        """Draw noisy sums and compute their columns.
 
         Args:
             x: one of the two batches.
@@ -619,12 +618,12 @@ class NoisySum(Shown):
             rng: a numpy Generator.
 
         Returns:
-            Columns, shape `(size, columns)`.
+            The columns of each sum, shape `(size, columns)`.
         """
         return np.array([self.columns.project(total) for total in self.batches[x](size, rng)])
 
     def clean(self, x: StepBatch) -> Vector:
-        """Return the columns of the clean sum, or of the pilot's mean.
+        """Return the columns of the sum without noise, or of the mean of some draws.
 
         Args:
             x: one of the two batches.
@@ -634,14 +633,14 @@ class NoisySum(Shown):
         return columns.project(columns.origin + columns.line if with_it else columns.origin)
 
     def loss(self, pair: Pair, delta: float) -> float | None:
-        """Compute the exact loss of the two sums under the claimed noise.
+        """Compute the exact epsilon of the two sums under the claimed noise.
 
         Args:
             pair: the two batches.
             delta: delta of the claim.
 
         Returns:
-            Epsilon at this delta, rounded down; inf if delta is 0. None without a clean sum.
+            Epsilon at this delta, rounded down; inf if delta is 0. None if `clean` is not exact.
         """
         if any(batch.clean is None for batch in self.batches.values()):
             return None
@@ -650,7 +649,7 @@ class NoisySum(Shown):
         return gdp_epsilon(mu, delta) if delta > 0.0 else math.inf
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes for the reader of a report.
+        """Return the notes that a report on the two batches shows.
 
         Args:
             pair: the two batches.
@@ -661,7 +660,7 @@ class NoisySum(Shown):
 def _make_noisy_sum(
     step: Step, records: Any, size: int, left_out: int | None, noise: tuple[float, float], seed: int
 ) -> NoisySum:
-    """Choose the record and the columns, from pilot draws if there is no clean sum."""
+    """Choose the record to leave out and the columns, and make the mechanism of the audit."""
     prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)
     batch = prepare(records)
     chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
@@ -697,10 +696,11 @@ def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
 
 
 class OwnBatch:
-    """One batch of a step that is a function: its draws and its clean sum.
+    """One batch of a user's step function, as a function that draws noisy sums.
 
     Args:
-        step: function of the step; its method `clean` is used if there is one.
+        step: the user's step function. Its method `clean`, if it has one, gives the sum without
+            noise.
         records: the batch.
     """
 
@@ -717,14 +717,14 @@ class OwnBatch:
                 raise invalid("step.clean", "without noise", "another sum at a second call")
 
     def __call__(self, size: int, rng: np.random.Generator) -> Iterator[Vector]:
-        """Yield noisy sums.
+        """Yield noisy sums of the batch.
 
         Args:
             size: number of draws.
             rng: generator of the draws, which also seeds the global generators.
 
         Raises:
-            ValueError: if the step has changed its records.
+            ValueError: if the step function changes the records in place.
         """
         with seeded_globals(rng):
             for number in range(size):
@@ -746,10 +746,10 @@ Batch = PreparedBatch | OwnBatch
 
 
 def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
-    """Return the clean sum, or the mean of pilot draws if there is no clean sum.
+    """Return the sum without noise or, if it is unknown, the mean of some draws.
 
-    The pilots of all batches have the same random numbers, so added noise cancels in the
-    difference of two means.
+    The draws of all batches have the same random numbers, so added noise cancels in the difference
+    of two means.
     """
     if batch.clean is not None:
         return batch.clean
@@ -765,7 +765,7 @@ def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
 
 
 def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
-    """Return the index of the record that changes the sum most."""
+    """Return the index of the record whose removal changes the sum most."""
     total = _find_sum(prepare(records), _DRAWS_PER_RECORD, seed)
 
     def measure_move(number: int) -> float:

@@ -1,4 +1,4 @@
-"""Base classes of mechanisms that replace words, and linkage of outputs to their original texts."""
+"""Base classes of mechanisms that replace words, and an attack that finds an output's original."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _MAX_LINKED_TEXTS: Final = 2**53
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordMechanism(Record):
-    """Base class of mechanisms on words with vectors, `(x, size, rng) -> word numbers`.
+    """Base class of mechanisms that replace words at random, `(x, size, rng) -> word numbers`.
 
-    The number of a word is its row in `vectors`. An input is a word, the number of a word, or a
-    text. A text is a list of words, or a string that `words_of` splits into words. The words of a
-    text are replaced independently.
+    Each word has a vector. The number of a word is its row in `vectors`. An input x is a word, the
+    number of a word, or a text. A text is a list of words, or a string that the function `words_of`
+    splits into words. The mechanism replaces the words of a text independently.
 
     Args:
-        vectors: at least two words, with different vectors.
-        epsilon: privacy parameter per unit of distance, above 0.
+        vectors: the words and their vectors: at least two words, all vectors different.
+        epsilon: privacy parameter per unit of distance between the vectors of two words, above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -74,12 +74,12 @@ class WordMechanism(Record):
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon per unit of `pair(a, b).distance`."""
+        """Claimed epsilon per unit of distance between two inputs (`pair(a, b).distance`)."""
         return self.epsilon
 
     @property
     def words(self) -> Sequence[str]:
-        """The words, which are the inputs and the outputs."""
+        """All words that have a vector; an input word and an output word are among these words."""
         return self.vectors.words
 
     @property
@@ -89,7 +89,7 @@ class WordMechanism(Record):
 
     @cached_property
     def name(self) -> str:
-        """Constructor call, with the vectors given by their number, dimension and SHA-256."""
+        """Constructor call as text, with number, dimension and SHA-256 digest of the vectors."""
         about = f"<{len(self.vectors):,} words, dim={self.vectors.dim}, sha256 "
         parts = [f"{about}{self.vectors.sha256[:16]}>"]
         for field in fields(self)[1:]:
@@ -102,12 +102,13 @@ class WordMechanism(Record):
         return self.name
 
     def __call__(self, x: Any, size: int, rng: Rng = None) -> Ints:
-        """Draw outputs on an input.
+        """Draw random outputs of the mechanism on one input.
 
         Args:
             x: a word, the number of a word, a text or a list of words.
             size: number of outputs, at least 0.
-            rng: None, an int seed or a numpy Generator; one seed is drawn from it.
+            rng: None, an int seed or a numpy Generator. The mechanism draws one seed from a
+                Generator.
 
         Returns:
             Word numbers, shape `(size,)` for a word and `(size, n)` for a text of n words.
@@ -145,26 +146,27 @@ class WordMechanism(Record):
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:
-        """Create a pair of two inputs, with the distance by which the claim is multiplied.
+        """Create a pair of two inputs; the claim for the pair is epsilon times its distance.
 
         Args:
             a: a word or a text.
             b: another input with the same number of words.
 
         Returns:
-            The pair. Its distance is the distance of the two words; for texts it is the sum over
-            the places.
+            The pair. The distance of two words is the distance of their vectors. The distance of
+            two texts is the sum of the distances between the words at the same place.
 
         Raises:
             TypeError: if an input is neither a word nor a text.
-            ValueError: if a word has no vector, all words are equal, or the texts have different
-                lengths. In the last case the loss is infinite, so no claim covers the pair.
+            ValueError: if a word has no vector, the two inputs have the same words, or the texts
+                have different lengths. For texts of different lengths the privacy loss is infinite,
+                so no claim covers the pair.
         """
         first, second, _ = self._read_two(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes for a report on a pair."""
+        """Return notes for a report on a pair, such as that the number of words is released."""
         return (_LENGTH_NOTE,) if self._is_text(pair.x) or self._is_text(pair.x_prime) else ()
 
     def rewrite(
@@ -175,26 +177,28 @@ class WordMechanism(Record):
         rng: Rng = None,
         tokenise: Tokeniser = words_of,
     ) -> list[str]:
-        """Replace the words of texts by random words.
+        """Replace each word of each text by a random word.
 
-        The words of each output are joined by one blank. The default `words_of` removes punctuation
-        and case. The number of words of each text is released.
+        The words of each output are joined by single blanks. The default of `tokenise` removes
+        punctuation and changes capital letters to small letters. Each output reveals the number
+        of words of its text.
 
         Args:
             texts: list of texts that are not empty.
-            unknown: treatment of words without a vector. "error" raises an error. "drop" leaves
-                them out, and then their number is released. "keep" leaves them unchanged, and then
-                their loss is infinite. "uniform" replaces them by any word with equal probability.
+            unknown: treatment of words without a vector. "error" raises an error. "drop" removes
+                these words, so the length of the output reveals their number. "keep" leaves these
+                words unchanged, so their privacy loss is infinite. "uniform" replaces such a word
+                by any word that has a vector, with equal probability.
             rng: None, an int seed or a numpy Generator.
             tokenise: function from a text to its words.
 
         Returns:
-            One output text for each text.
+            The output texts, one for each text in `texts`.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a text is empty or has no words, or has a word without a vector under
-                "error".
+            ValueError: if a text is empty or has no words, or if a word has no vector and `unknown`
+                is "error".
         """
         errors.choice("unknown", unknown, UNKNOWN)
         flat: list[str] = []
@@ -217,55 +221,65 @@ class WordMechanism(Record):
 
     @property
     def rewriter(self) -> Rewriter:
-        """The mechanism from text to text, without a claim: `claim` is per unit of distance.
+        """The same mechanism as a function from texts to texts, without a claim.
 
-        A word without a vector is an error.
+        The function has no claim, because the claim of the mechanism is epsilon per unit of
+        distance. The function raises a ValueError for a word without a vector.
         """
         return Rewriter(self.rewrite)
 
     def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
-        """Compute the losses between two texts: at one word, at all words, and at a delta.
+        """Compute the privacy loss between two texts, for one word and for all words.
 
         Args:
             a: a text or a list of words.
             b: another text with the same number of words.
-            delta: delta of the bound `at_delta`, in (0, 1).
-            unknown: treatment of words without a vector, as in `rewrite`. Under "keep" such a word
-                reveals itself, so its loss is infinite. Under "uniform" its output is uniform. If
-                the mechanism has no table, the noise does not bound the loss against this uniform
-                law, so that loss is infinite, too.
+            delta: delta at which the field `at_delta` of the result bounds epsilon, in (0, 1).
+            unknown: treatment of words without a vector: "error" raises an error, "drop" removes
+                these words. "keep" leaves such a word unchanged, so its loss is infinite. "uniform"
+                replaces such a word by a uniformly random word. The loss between a uniform output
+                and the output of another word is computed only if the probabilities of outputs are
+                known; otherwise this loss is infinite.
 
         Returns:
-            The losses. The bound at delta adds the exact Renyi divergences of the places and
-            converts the sum. It is never above the exact sum of the losses. Without a table (noise
-            in more than one dimension), all figures are upper bounds from the noise.
+            The losses in nats: `one_word` for the word with the largest loss, `whole` for all
+            words, and an upper bound for each at `delta`. For `at_delta`, the exact Renyi
+            divergences of the single words are added, and the sum is converted to epsilon at this
+            delta. The field `at_delta` is never above the exact sum of the losses of the words. If
+            the probabilities of outputs are not known (noise in more than one dimension), all
+            losses are upper bounds from the noise.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a word has no vector under "error", the texts have different lengths, the
-                texts are equal, or delta is out of range.
+            ValueError: if a word has no vector and `unknown` is "error", if the texts have
+                different lengths or are equal, or if delta is out of range.
 
         Source:
-            Mironov (2017), proposition 1 (divergences of independent places add up); Canonne,
-            Kamath and Steinke (2020), proposition 12.
+            Mironov (2017), proposition 1 (divergences of independent words add up); Canonne, Kamath
+            and Steinke (2020), proposition 12.
         """
         return losses.text_loss(self, a, b, delta, unknown)
 
     def text_report(
         self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
     ) -> TextReport:
-        """Report how much of a text remains, word by word, and what it can lose.
+        """Report for each word of a text how often it remains, and its largest privacy loss.
 
-        The report has three figures for each word: N_w, the probability that the word is left
-        unchanged; S_w, the smallest number of outputs that carry .95 of the probability; and the
-        largest loss against any other word. If the mechanism has a table, the figures are computed
-        from it. Otherwise N_w and S_w are counted on 10,000 draws, and the loss is the upper bound
-        from the noise.
+        The report has three numbers for each word:
+
+        - N_w, the probability that the word is left unchanged;
+        - S_w, the smallest number of output words that together have probability .95 or more;
+        - the largest privacy loss, in nats, between the word and any other word.
+
+        If the probabilities of outputs are known, the three numbers are exact. Otherwise N_w and
+        S_w are estimated from 10,000 draws, and the loss is an upper bound from the noise.
 
         Args:
             text: a string, or a list of words.
-            unknown: treatment of words without a vector, as in `rewrite`.
-            rng: None, an int seed or a numpy Generator, for figures that are counted on draws.
+            unknown: treatment of words without a vector: "error" raises an error, "drop" removes
+                these words, "keep" leaves them unchanged, and "uniform" replaces them by random
+                words.
+            rng: None, an int seed or a numpy Generator, for the draws that estimate N_w and S_w.
             tokenise: function from a text to its words.
 
         Returns:
@@ -273,7 +287,8 @@ class WordMechanism(Record):
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the text has no words, or has a word without a vector under "error".
+            ValueError: if the text has no words, or if a word has no vector and `unknown` is
+                "error".
 
         Source:
             Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
@@ -298,25 +313,27 @@ class WordMechanism(Record):
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
         """Draw `size` outputs; draw i uses the input word `inputs[i % len(inputs)]`.
 
-        The number V, after the last word, represents an unknown word, which is replaced uniformly.
+        Let V be the number of words with a vector. The entry V of `inputs` represents a word
+        without a vector, and its output is uniform.
         """
 
     def _distances(self, first: Ints, second: Ints) -> Floats:
-        """Return distances of pairs of words in the metric of the claim, shape `(n,)`."""
+        """Return the distances of n pairs of words in the metric of the claim, shape `(n,)`."""
         rows = self.vectors.vectors
         lengths: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return lengths
 
     def _is_text(self, x: Any) -> bool:
-        """Return True for an input that is neither one word nor the number of one word."""
+        """Return True for a text: a list, a tuple, or a string that is not a word in `vectors`."""
         return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
     def _read_words(
         self, name: str, x: Any, unknown: str = "error", tokenise: Tokeniser | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the words of an input and their numbers; an unknown word has the number V.
+        """Return the words of an input, and the number of each word.
 
-        Without `tokenise`, a string that has a vector is one word.
+        A word without a vector gets the number V, where V is the number of words with a vector. If
+        `tokenise` is None, a string that has a vector is one word.
         """
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             words = [self.words[errors.integer(name, x, 0, len(self.vectors) - 1)]]
@@ -332,7 +349,7 @@ class WordMechanism(Record):
     def _number_words(
         self, name: str, texts: Any, words: list[str], unknown: str
     ) -> tuple[list[str], list[int]]:
-        """Return words and their numbers; under "drop", words without a vector are left out."""
+        """Return words and their numbers; unknown="drop" leaves out words without a vector."""
         rows, size = self.vectors.rows, len(self.vectors)
         if not words:
             raise errors.invalid(name, "a word or a text with at least one word", texts)
@@ -349,7 +366,7 @@ class WordMechanism(Record):
     def _read_two(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the word numbers of two inputs, and a mask of the places that differ."""
+        """Return the word numbers of two inputs, and a mask of the places with different words."""
         words, first = self._read_words("a", a, unknown)
         others, second = self._read_words("b", b, unknown)
         if len(words) != len(others):
@@ -363,35 +380,35 @@ class WordMechanism(Record):
 
 
 class TableMechanism(WordMechanism):
-    """Base class of mechanisms with known probabilities: a table with a row for each input word."""
+    """Base class of mechanisms whose output probabilities are known for each input word."""
 
     has_table: ClassVar[bool] = True
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Compute rows of the table of log probabilities.
+        """Compute the log probabilities of all output words, one row for each input word.
 
         Args:
-            start: number of the first row.
-            stop: number of the row after the last.
+            start: number of the first input word.
+            stop: number of the last input word plus 1.
 
         Returns:
             Natural logarithms of probabilities, shape `(stop - start, outputs)`.
 
         Raises:
-            ValueError: if a row is out of range.
+            ValueError: if `start` or `stop` is out of range.
         """
         return self._rows_of(require_rows(len(self.vectors), start, stop))
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-        """Compute the privacy loss of outputs: ln of the ratio of their probabilities.
+        """Compute the privacy loss of each output: ln of its probability on x over that on x'.
 
         Args:
             outputs: word numbers, shape `(size,)`; for texts `(size, n)`.
-            pair: two words, or two texts of n words.
+            pair: the two inputs x and x': two words, or two texts of n words.
 
         Returns:
-            ln of the probability on x over the probability on x', shape `(size,)`; 0 for an output
-            that is impossible under the two inputs.
+            The losses in nats, shape `(size,)`. The loss is 0 for an output that has probability 0
+            on x and on x'.
 
         Raises:
             TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
@@ -417,15 +434,15 @@ class TableMechanism(WordMechanism):
         return total
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Compute the exact privacy loss of a pair from the table, in the worse direction.
+        """Compute the exact privacy loss of two inputs, the larger one of the two directions.
 
         Args:
             pair: two words or two texts.
             delta: in [0, 1).
 
         Returns:
-            The smallest epsilon at this delta. It is infinite for texts of different lengths. It is
-            None if delta is above 0 and the texts differ in several words.
+            The smallest epsilon at this delta, infinite for texts of different lengths. The method
+            returns None if delta is above 0 and the texts differ in several words.
         """
         first, second = self._read_pair(pair)
         delta = errors.delta_level(delta)
@@ -441,14 +458,16 @@ class TableMechanism(WordMechanism):
         return float(sums.max())
 
     def add_unknown_row(self) -> TableWithUnknown:
-        """Return the table with one more row: the uniform law of words without a vector.
+        """Return the table of probabilities with one more row, for a word without a vector.
 
-        `rewrite(..., unknown="uniform")` replaces such a word by any word with equal probability.
-        The word has no vector, so its distance to another word is not defined and the claim does
-        not cover it. Therefore `audit_table` computes losses in nats, for any two of all words.
+        `rewrite(..., unknown="uniform")` replaces a word without a vector by any word that has a
+        vector, with equal probability. The claim does not cover a word without a vector, because
+        its distance to another word is not defined. Therefore `dpcore.audit_table` does not divide
+        the losses of this table by distances: it computes the loss in nats for any two input words.
 
         Returns:
-            A table for `audit_table`: `V + 1` inputs, `V` outputs, no distances and no claim.
+            A table for `dpcore.audit_table`, without distances and without a claim. It has V + 1
+            inputs and V outputs, where V is the number of words with a vector.
 
         Example:
             >>> import dpcore
@@ -462,7 +481,7 @@ class TableMechanism(WordMechanism):
         return TableWithUnknown(self)
 
     def rows_with_unknown(self, numbers: Ints) -> Floats:
-        """Compute log probabilities, shape `(n, outputs)`; the number V is an unknown word."""
+        """Compute the log probabilities of all outputs for n words, shape `(n, outputs)`."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():
@@ -471,7 +490,7 @@ class TableMechanism(WordMechanism):
 
     @abstractmethod
     def _rows_of(self, numbers: Ints) -> Floats:
-        """Return rows of log probabilities for some words, shape `(n, outputs)`."""
+        """Return the log probabilities of all outputs for n words, shape `(n, outputs)`."""
 
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
         numbers, most = np.arange(self.shape[0] + 1), max(1, _MAX_PREPARED_ENTRIES // self.shape[1])
@@ -486,7 +505,7 @@ class TableMechanism(WordMechanism):
 
     @cached_property
     def _prepare_last(self) -> Callable[[bytes], _PreparedRows]:
-        """Function that prepares rows for a byte string of numbers; it caches its last result."""
+        """Function from word numbers (as bytes) to prepared rows; it caches its last result."""
         return lru_cache(maxsize=1)(self._prepare)
 
     def _prepare(self, key: bytes) -> _PreparedRows:
@@ -503,17 +522,17 @@ class TableMechanism(WordMechanism):
         return thresholds, entries, slots
 
     def _read_pair(self, pair: Pair) -> list[Ints]:
-        """Return the word numbers of the two inputs."""
+        """Return the word numbers of the two inputs of a pair."""
         pair = errors.instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
         return [np.array(self._read_words(*own_input)[1]) for own_input in inputs]
 
 
 class TableWithUnknown:
-    """The table of a mechanism and, as last row, the uniform law of words without a vector.
+    """Output probabilities of a mechanism, with a uniform last row for a word without a vector.
 
     Args:
-        mechanism: the mechanism with a table.
+        mechanism: the mechanism, whose output probabilities are known.
     """
 
     def __init__(self, mechanism: TableMechanism) -> None:
@@ -526,31 +545,31 @@ class TableWithUnknown:
         return f"unknown words and {self.mechanism!r}"
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Compute rows of natural log probabilities, shape `(stop - start, V)`."""
+        """Compute the natural log probabilities of the V outputs, shape `(stop - start, V)`."""
         return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
 
 
 class MetricMechanism(WordMechanism):
-    """Base class of mechanisms with a claim per unit of Euclidean distance."""
+    """Base class of mechanisms whose claimed epsilon is per unit of Euclidean distance."""
 
     def distance_rows(self, start: int, stop: int) -> Floats:
-        """Compute distances of some words to all words.
+        """Compute the Euclidean distances of some words to all V words.
 
         Args:
             start: number of the first word.
-            stop: number of the word after the last.
+            stop: number of the last word plus 1.
 
         Returns:
-            Distances of shape `(stop - start, V)`.
+            Distances, shape `(stop - start, V)`.
 
         Raises:
-            ValueError: if a word is out of range.
+            ValueError: if `start` or `stop` is out of range.
         """
         return self.vectors.distances(require_rows(len(self.vectors), start, stop))
 
 
 def require_rows(words: int, start: int, stop: int) -> Ints:
-    """Check a range of rows, and return the numbers from `start` to `stop`."""
+    """Check a range of row numbers, and return the numbers from `start` to `stop - 1`."""
     stop = errors.integer("stop", stop, 0, words)
     return np.arange(errors.integer("start", start, 0, stop), stop)
 
@@ -558,17 +577,18 @@ def require_rows(words: int, start: int, stop: int) -> Ints:
 def nearest_words(
     rows: Floats, others: Floats, queries: Ints, points: Ints, depth: int
 ) -> tuple[Ints, Floats]:
-    """Return the points nearest to each query, and squared distances; ties go to the first point.
+    """Return the points nearest to each query (in a tie the first ones), and squared distances.
 
     Args:
         rows: vectors, shape `(n, dim)`.
-        others: further vectors, numbered after `rows`.
+        others: further vectors; their numbers follow those of `rows`.
         queries: numbers of the query vectors, shape `(q,)`.
-        points: numbers of the vectors to search.
+        points: numbers of the vectors among which the nearest ones are sought.
         depth: number of points to return for each query, at most the number of `points`.
 
     Returns:
-        Positions in `points`, and squared distances, each of shape `(q, depth)`.
+        Positions of the nearest points in `points`, and their squared distances. The shape of each
+        array is `(q, depth)`.
     """
     starts, places, squares, _ = _core.nearest(rows, others, queries, points, depth, _core.cores())
     at = starts[:-1, None] + np.arange(depth)
@@ -578,20 +598,22 @@ def nearest_words(
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
-    """Number of outputs that an attacker linked to their own original text.
+    """Number of output texts that an attacker linked to their original text, out of all outputs.
 
     Args:
-        right: number of outputs linked to their own original, or to an original with the same
-            words. If k originals are equally likely, the correct one among them counts 1/k. The
-            number is the rounded sum; the interval does not cover this rounding.
+        right: number of correct links: the output is linked to its original, or to an original with
+            the same words. If k originals are equally likely and the correct original is among
+            them, the link counts 1/k. `right` is the sum of these counts, rounded to a whole
+            number; the confidence interval does not cover this rounding.
         texts: number of outputs.
         words: number of words of each text that were compared.
-        floor: share of correct links of an attacker who always names the most frequent original.
-        by: name of the score that ranked the originals.
+        floor: share of correct links that an attacker reaches by always naming the most frequent
+            original text.
+        by: name of the score by which the attacker ranked the originals, such as "likelihood".
         confidence: confidence of the interval.
 
     Raises:
-        TypeError: if a count is not an integer.
+        TypeError: if `right`, `texts` or `words` is not an integer.
         ValueError: if `right` is larger than `texts`.
 
     Example:
@@ -607,7 +629,7 @@ class Linkage(Record, word="Linkage"):
     confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
-        """Check the counts."""
+        """Check that `right`, `texts` and `words` are integers in their ranges."""
         errors.integer(
             "right", self.right, 0, errors.integer("texts", self.texts, 1, _MAX_LINKED_TEXTS)
         )
@@ -620,11 +642,11 @@ class Linkage(Record, word="Linkage"):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper-Pearson interval of the share; `confidence` holds for its two ends together."""
+        """Two-sided Clopper-Pearson interval of `share` at level `confidence`."""
         return share_interval(self.right, self.texts, self.confidence)
 
     def __str__(self) -> str:
-        """Return one line for a report."""
+        """Return one line for a report: the counts, the share, its interval, and the floor."""
         low, high = self.interval
         texts = f"{self.texts:,} texts ({self.words:,} words each)"
         share = f"{self.share:.3f} [{low:.3f}, {high:.3f}], floor {self.floor:.3f}"
@@ -642,29 +664,32 @@ def link(
 ) -> Linkage:
     """Link each output to its most likely original text, and count the correct links.
 
-    The attacker knows the mechanism, all originals, and one output. If the mechanism has a table,
-    the attacker ranks the originals by likelihood, and no attacker can do better. Otherwise the
-    attacker ranks the originals by the sum of the distances between the words at the same place of
-    the output and of the original. All texts are cut to the length of the shortest text, because
-    different lengths would identify the originals. If k originals are equally likely, the correct
-    one among them counts 1/k. The number of correct links is the rounded sum.
+    The attacker knows the mechanism, all original texts, and one output. If the probabilities of
+    outputs are known, the attacker ranks the originals by likelihood, and no attacker can do
+    better. Otherwise the attacker ranks each original by the sum of the distances between its words
+    and the output's words at the same places. All texts are cut to the length of the shortest text,
+    because different lengths would identify the originals. If k originals are equally likely and
+    the correct original is among them, the link counts 1/k. The number of correct links is the sum
+    of these counts, rounded.
 
     Args:
-        mechanism: a word mechanism of this package.
+        mechanism: a word mechanism of dpcore, such as `SanText`.
         originals: texts, or lists of words.
-        outputs: one output for each original, in their order, as `rewrite` returns them.
-        unknown: "error" raises an error for words without a vector. "drop" leaves them out, as
-            `rewrite` does.
+        outputs: one output text for each original, in the order of the originals, as the method
+            `rewrite` of the mechanism returns them.
+        unknown: treatment of words without a vector: "error" raises an error, "drop" removes these
+            words.
         confidence: confidence of the interval.
 
     Returns:
-        The number of correct links, with a confidence interval and the floor: the share of correct
-        links of an attacker who always names the most frequent original.
+        The number of correct links, with a confidence interval of the share of correct links. For
+        comparison, the result also has a floor: the share of correct links of an attacker who
+        always names the most frequent original.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if there are fewer than two originals, the numbers of outputs and originals
-            differ, a text has no words, or a word has no vector under "error".
+            differ, a text has no words, or a word has no vector and `unknown` is "error".
 
     Source:
         Neyman and Pearson (1933), for the likelihood.
@@ -705,7 +730,7 @@ def link(
 def read_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
-    """Return the word numbers of each text."""
+    """Return the numbers of the words of each text."""
     if not isinstance(texts, (list, tuple)):
         raise errors.mistyped(name, "a list of texts or of lists of words", texts)
     rows = []
@@ -719,14 +744,14 @@ def read_word_numbers(
 def score_originals(
     mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
 ) -> Floats:
-    """Return log likelihoods or negative distances, shape `(outputs, originals)`.
+    """Return the score of each original for each output: a log likelihood or a negative distance.
 
     Args:
         mechanism: a word mechanism.
         originals: word numbers of texts of the same length, one row per text.
         outputs: word numbers, one row per output, with the same length.
-        by_table: True takes the likelihoods of the table, False the distances. Defaults to True if
-            there is a table.
+        by_table: True for log likelihoods, False for negative distances. Defaults to True if the
+            probabilities of outputs are known.
     """
     by_table = mechanism.has_table if by_table is None else by_table
     ranks = np.zeros((len(outputs), len(originals)))

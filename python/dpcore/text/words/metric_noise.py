@@ -35,16 +35,17 @@ _QUADRATURE_WEIGHTS: Final = (
 
 
 class NoisyMechanism(MetricMechanism):
-    """Base class: noise with density proportional to ``exp(-epsilon norm2(z))``, then a near word.
+    """Base class of mechanisms that add noise to a word's vector and output a word near the result.
 
-    The noise already satisfies the claim, and the later steps can only lower the loss. In more than
-    one dimension the output probabilities are not known. Then there is no table, and the figures of
-    texts are upper bounds from the noise, or counts of draws. With one-dimensional vectors, the
-    constructor returns an instance of a subclass that is a table.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. This noise satisfies the
+    claim, and the choice of a word near the noisy vector can only lower the privacy loss. For
+    vectors with more than one dimension, the output probabilities are not known. Reports on texts
+    then show upper bounds from the noise, or estimates from draws. For one-dimensional vectors, the
+    constructor returns an instance of a subclass whose output probabilities are known.
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
-        """Create an instance; for one-dimensional vectors, of the subclass that is a table."""
+        """Create an instance of the class, or of its subclass for one-dimensional vectors."""
         is_line = isinstance(vectors, Embedding) and vectors.dim == 1
         kind: type[Self] = _LINE_MECHANISMS.get(cls, cls) if is_line else cls
         return super().__new__(kind)
@@ -77,7 +78,7 @@ class NoisyMechanism(MetricMechanism):
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
-        """Return the words nearest to noisy vectors, and their squared distances.
+        """Return the `depth` words nearest to each noisy vector, and their squared distances.
 
         In a tie, the word with the lower number comes first.
         """
@@ -86,16 +87,17 @@ class NoisyMechanism(MetricMechanism):
 
     @abstractmethod
     def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
-        """Return the output for each noisy vector."""
+        """Return the number of the output word for each noisy vector."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricLaplace(NoisyMechanism):
-    """Noise with density ∝ ``exp(-epsilon norm2(z))`` on a word's vector; outputs the nearest word.
+    """Mechanism that adds noise to a word's vector and outputs the word nearest to the result.
 
-    The direction of the noise is uniform and its length has the law Gamma(dim, 1/epsilon). If two
-    words are equally near, the output is the word with the lower number.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. Its direction is uniform,
+    and its length has the law Gamma(dim, 1/epsilon) for vectors of `dim` entries. If two words are
+    equally near, the output is the word with the lower number.
 
     Args:
         vectors: the words and their vectors.
@@ -122,7 +124,7 @@ class MetricLaplace(NoisyMechanism):
 
 
 class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
-    """`MetricLaplace` on one-dimensional vectors: each output has an interval of the noise."""
+    """`MetricLaplace` on one-dimensional vectors: an interval of the noise leads to each output."""
 
     # Draws are the same as in other dimensions, so no table has to be prepared for them.
     _draw = NoisyMechanism._draw
@@ -139,7 +141,7 @@ class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
 
 
 def _log_laplace(low: Floats, high: Floats) -> Floats:
-    """Return log probabilities that standard Laplace noise lies between two numbers."""
+    """Return the log probability that standard Laplace noise lies between `low` and `high`."""
     # By symmetry, either the interval lies above 0, or it contains 0.
     below = high <= 0.0
     low, high = np.where(below, -high, low), np.where(below, -low, high)
@@ -152,21 +154,23 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Vickrey(NoisyMechanism):
-    """Noise as in `MetricLaplace`; outputs the nearest or the second nearest word.
+    """Mechanism that adds noise to a word's vector and outputs the nearest or second nearest word.
 
-    Let d1 and d2 be the distances of the noisy vector to the nearest and the second nearest word.
-    The output is the nearest word with probability (1 - t) d2/(t d1 + (1 - t) d2), and otherwise
-    the second nearest word.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. Let d1 be the distance of
+    the noisy vector to the nearest word, and d2 its distance to the second nearest word. The output
+    is the nearest word with probability (1 - t) d2/(t d1 + (1 - t) d2), and otherwise the second
+    nearest word.
 
     Args:
         vectors: the words and their vectors.
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
-        t: weight of the second nearest word, in [0, 1]. The value 0 always outputs the nearest
+        t: weight of the second nearest word, in [0, 1]. With t = 0 the output is always the nearest
             word.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: for the reasons of `MetricLaplace`, or if t is out of range.
+        ValueError: if epsilon or t is out of range, there is only one word, or two words have the
+            same vector.
 
     Source:
         Xu, Aggarwal, Feyisetan and Teissier (2021).
@@ -192,7 +196,7 @@ class Vickrey(NoisyMechanism):
         return np.where(coins < second, words[:, 1], words[:, 0])
 
     def _share_of_second(self, first: Floats, second: Floats) -> Floats:
-        """Return the probability of the second nearest word from the two distances."""
+        """Return the probability that the output is the second nearest word."""
         weight = self.t * first
         whole = weight + (1.0 - self.t) * second
         # The whole is 0 if t = 1 and the noisy vector equals the nearest word's vector.
@@ -200,12 +204,12 @@ class Vickrey(NoisyMechanism):
 
 
 class VickreyOnLine(TableMechanism, Vickrey):
-    """`Vickrey` on one-dimensional vectors: its probabilities are integrals over intervals."""
+    """`Vickrey` on one-dimensional vectors: output probabilities are integrals over intervals."""
 
     _draw = NoisyMechanism._draw
 
     def _rows_of(self, numbers: Ints) -> Floats:
-        """Integrate the two shares over intervals, each of which lies on one side of an input."""
+        """Integrate the probabilities of the two nearest words over intervals of the noise."""
         low, high, nearest = self._intervals
         line = self.vectors.vectors.reshape(len(self.vectors))
         rows = np.full((len(numbers), len(line)), -np.inf)
@@ -225,7 +229,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
     @cached_property
     def _intervals(self) -> tuple[Floats, Floats, Ints]:
-        """Ends of intervals, and the two nearest words in each interval, shape `(n, 2)`."""
+        """Lower and upper ends of n intervals, and the two nearest words in each interval."""
         line = np.sort(self.vectors.vectors[:, 0])
         # The two nearest words change at the midpoint of adjacent words and of words two places
         # away.
