@@ -247,7 +247,7 @@ class Config(SeededSettings):
         quick: True for generated data only, few trials, and many runs of five recipes only.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -317,11 +317,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: has no effect, because the Python functions run in one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each data set, fault and way.
+        The result, with one cell for each data set, fault and way.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is missing. Its digits are read unless `quick` is set.

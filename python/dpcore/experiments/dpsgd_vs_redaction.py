@@ -405,11 +405,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: options of the experiment.
         threads: number of processes. Defaults to all cores. On the CPU it never changes a result,
             because torch uses one thread in each process.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each recipe and repetition.
+        The result, with one cell for each recipe and repetition.
 
     Raises:
         ModuleNotFoundError: if torch, Opacus or scikit-learn is missing. The message states how to

@@ -307,17 +307,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: checked but not used. Such small layers are trained on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each system.
+        The result, with one row for each system.
 
     Raises:
         ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
             it.
         FileNotFoundError: if the folder lacks a file.
-        ValueError: if the device is missing, or the corpus lacks the attribute.
+        ValueError: if torch does not find the device, or the corpus lacks the attribute.
         KeyboardInterrupt: on Ctrl-C before the first result.
 
     Source:

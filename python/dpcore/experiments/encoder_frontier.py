@@ -64,7 +64,7 @@ class Config(TextOptions):
         quick: True for a short run that only shows that the experiment works.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -125,11 +125,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: number of processes. Defaults to all cores. It does not change the result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each release, epsilon and repetition.
+        The result, with one cell for each release, epsilon and repetition.
 
     Raises:
         ModuleNotFoundError: if torch, scikit-learn or MiniLM is missing. The message states how to

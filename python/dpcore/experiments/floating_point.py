@@ -211,7 +211,7 @@ class Config(SeededSettings):
         systems: names of the systems, in order. Defaults to all of them.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -255,11 +255,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: options of the experiment.
         threads: number of threads for dpcore's own mechanisms. Defaults to all cores. Callables get
             one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each system, including missing ones.
+        The result, with one row for each system, including missing ones.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.

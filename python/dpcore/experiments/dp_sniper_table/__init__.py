@@ -78,13 +78,13 @@ scale long."""
 
 
 def _segment_borders(scale: float, *kinks: Floats) -> Floats:
-    """Return the borders of the integration segments, which are shorter near 0 and include `kinks`."""
+    """Return the borders of the integration segments: a grid, finer near 0, and all `kinks`."""
     far = np.arange(4.0, _COVERED_SCALES * scale + _MAX_SEGMENT_LENGTH, _MAX_SEGMENT_LENGTH)
     return np.unique(np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks]))
 
 
 def _quadrature_nodes(edges: Floats) -> tuple[Floats, Floats]:
-    """Return the Gauss-Legendre points and weights, both of shape (segments, points in a segment)."""
+    """Return the Gauss-Legendre points and weights, each of shape (segments, points)."""
     points, weights = np.polynomial.legendre.leggauss(_SEGMENT_POINTS)
     half, middle = np.diff(edges)[:, np.newaxis] / 2, (edges[1:] + edges[:-1])[:, np.newaxis] / 2
     return middle + half * points, half * weights
@@ -124,7 +124,7 @@ def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> 
 
 
 def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
-    """Return the probabilities of two-sided geometric noise around `center`, clamped to 0..`top`."""
+    """Return the probabilities of `center` plus two-sided geometric noise, clamped to 0..`top`."""
     cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(top + 1) - center)
     cells[[0, top]] = np.array([ratio**center, ratio ** (top - center)]) / (1 + ratio)
     return np.asarray(cells)
@@ -136,7 +136,7 @@ def geometric_loss(x: Floats, x_prime: Floats) -> float:
 
 
 def _noise_law(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """Return the densities and the distribution functions of x_i + noise at `t`, one row per entry."""
+    """Return the densities and distribution functions of x_i + noise at `t`, one row per entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
         return _laplace_density(apart, scale), _laplace_cdf(apart, scale)
@@ -231,7 +231,10 @@ def flag_cells(
 def flags_loss(
     x: Floats, x_prime: Floats, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> float:
-    """Compute the privacy loss of a sparse vector mechanism that releases only "above" or "below"."""
+    """Compute the privacy loss of a sparse vector mechanism that releases only its answers.
+
+    Each answer is "above" or "below".
+    """
     cells, cells_prime = (flag_cells(p, threshold, rho, nu, cutoff) for p in (x, x_prime))
     return _largest_ratio(cells.values(), cells_prime.values())
 
@@ -252,11 +255,10 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
 
 
 def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
-    """Compute the privacy loss of a sparse vector mechanism that releases noisy queries, with T =
-    1.
+    """Compute the privacy loss of a sparse vector mechanism that releases noisy queries.
 
-    The mechanism compares noisy queries with a noisy threshold T + noise. It releases the noisy
-    query v of every answer "above".
+    The mechanism compares noisy queries with a noisy threshold. The threshold without noise is T =
+    1. It releases the noisy query v of every answer "above".
 
     A released value v shows that the noise on the threshold is at most v - T. Let m be the smallest
     released value. The density of an output is ``prod f(v_k - x_k)`` times an integral over the
@@ -292,8 +294,9 @@ def _run_loss(
 
 
 def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Compute the privacy loss of algorithms 3 and 4 of Lyu et al. on the same queries, with cutoff
-    2.
+    """Compute the privacy loss of two sparse vector mechanisms on the same queries.
+
+    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017), both with cutoff 2.
 
     The outputs of the two algorithms are independent, so the sum of their losses is the loss.
     """
@@ -336,15 +339,16 @@ LOSSES: dict[str, Loss] = {
 
 
 def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
-    """Compute the largest exact privacy loss of a mechanism over pairs of inputs, in both
-    directions.
+    """Compute the largest exact privacy loss of a mechanism over pairs of inputs.
+
+    Each pair is used in both directions.
 
     Args:
         name: name of a mechanism of the benchmark.
         pairs: the pairs of inputs.
 
     Returns:
-        The supremum. It is inf if an output is impossible on one side.
+        The largest loss in nats. It is inf if an output is possible for only one input of a pair.
 
     Raises:
         TypeError: if `name` is not a string.
@@ -544,8 +548,9 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of JSON values; `Audit.from_dict` reads each audit in the
-        dict.
+        """Return the result as a dict of JSON values.
+
+        `Audit.from_dict` reads each audit in the dict.
         """
         rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(rows=rows, reached=self.reached, above=self.above)

@@ -79,7 +79,7 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
 
 
 def draw_uniform_words(size: int, rng: Rng) -> npt.NDArray[np.uint64]:
-    """Draw uniform random 64-bit integers, at least 8 * `size` bytes."""
+    """Draw `size` uniform random integers of 64 bits."""
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)
 
 
@@ -97,9 +97,7 @@ def read_entry(x: Any) -> float:
 
 
 def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
-    """Return `size` noisy copies of x, with noise Lap(scale) on each entry, shape
-    `(entries, size)`.
-    """
+    """Return `size` copies of x with noise Lap(scale) on every entry, shape `(entries, size)`."""
     point = vector("x", x)
     noisy = laplace_noise(scale, (point.size, size), rng)
     noisy += point[:, np.newaxis]
@@ -290,7 +288,7 @@ def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floa
 
 
 def _mark_stopped(above: Bools, cutoff: int) -> Flags:
-    """Return 1 for every query that follows `cutoff` queries above the threshold, and 0 otherwise."""
+    """Return 1 for every query after `cutoff` queries above the threshold, and 0 otherwise."""
     marks = np.zeros(above.shape, np.int8)
     for before, now, flags in zip(marks, marks[1:], above.view(np.int8), strict=False):
         np.add(before, flags, out=now)
@@ -350,10 +348,10 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run a faulty sparse vector mechanism that releases the noisy query of its first answer
-    "above".
+    """Run a faulty sparse vector mechanism that releases its first query above the threshold.
 
-    The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
+    The released value is the noisy query. The threshold is T = 1. The noise is Lap(2/epsilon) on
+    the threshold and on every query.
 
     In an output, -1000 means "below", and -2000 means "not answered, because the mechanism has
     stopped".
