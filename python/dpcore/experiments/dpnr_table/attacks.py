@@ -114,9 +114,7 @@ class Material:
 
 
 def prepare_material(config: Any) -> Material:
-    """Read or generate the texts, fit the encoders, and find the pairs of texts that are farthest
-    apart.
-    """
+    """Read or generate the texts, fit the encoders, and find the pairs of texts to audit."""
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts, "texts")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
     if missing := [name for name in names if name not in (corpus.attributes or {})]:
@@ -384,8 +382,9 @@ class Run(Shown):
 
     @property
     def refitted(self) -> float | None:
-        """Accuracy on unseen texts of a classifier of the chosen attacker's type, trained on the
-        labels.
+        """Accuracy on unseen texts of a new classifier for the main task.
+
+        The classifier has the type of the chosen attacker.
         """
         group = self.group
         if group.main is None:
@@ -468,9 +467,7 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
 
 
 def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
-    """Train the naive attacker from several random initialisations, and test it after several
-    epochs.
-    """
+    """Train the naive attacker from several initialisations, and test it after several epochs."""
     networks = require_module("sklearn.neural_network", "dpnr-table")
     corpus, names = made.corpus, made.facts.names
     rows = encode_with_stream(system.encode, corpus.train.texts, seed, 1)
@@ -538,8 +535,9 @@ class Verdict(Shown):
 
 
 def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
-    """Audit the claim of a system on the two training texts that are farthest apart, and inspect
-    its noise.
+    """Audit the claimed epsilon of a system on one pair of texts, and inspect its noise.
+
+    The texts are the two training texts whose vectors are farthest apart.
 
     Args:
         case: settings of the system, a key of `NOISES` with a claimed epsilon.

@@ -94,7 +94,7 @@ class Opponent:
         descend_loss(self.discriminator.loss(rows, self.truth(rows, batch)), self.optimiser)
 
     def truth(self, rows: Any, batch: Any) -> Any:
-        """Return the attribute numbers of the texts at positions `batch`, one tensor per attribute."""
+        """Return the attributes of the texts at positions `batch`, one tensor per attribute."""
         return self.codes[batch].to(rows.device).unbind(1)
 
     def penalty(self, rows: Any, batch: Any) -> Any:
@@ -316,17 +316,17 @@ class Defended(Shown, TextClassifier):
         return {name: values[column] for (name, values), column in columns}
 
     def discriminator_accuracy(self, corpus: Corpus) -> dict[str, float]:
-        """Return, for each attribute, the share of texts whose value the discriminator predicts
-        correctly.
+        """Return the accuracy of the discriminator for each attribute.
 
-        A low share does not show that the vectors hide the attributes. A newly trained attacker
+        A low accuracy does not show that the vectors hide the attributes. A newly trained attacker
         (`text.inference.infer`) infers more than this discriminator.
 
         Args:
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            A dict from the name of an attribute to the share.
+            A dict from the name of an attribute to the share of texts whose value is predicted
+            correctly.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -401,9 +401,7 @@ class Defended(Shown, TextClassifier):
         )
 
     def _lines(self) -> list[Row]:
-        """Return the lines of the printed description: no claim, hidden attributes, training and
-        labels.
-        """
+        """Return the lines of the printed description of the model."""
         control = "strength 0: plain training" if not self.strength else "its own opponent only"
         lines = [
             ("claim", "claims no epsilon: nothing holds for any two texts"),
@@ -454,7 +452,7 @@ class MinMaxAdversary(Defended):
 
 
 class ComplementOpponent(Opponent):
-    """Opponent whose penalty is the cross-entropy of the discriminator for wrong attribute values."""
+    """Opponent whose penalty is the discriminator's cross-entropy for wrong attribute values."""
 
     def against(self, rows: Any, batch: Any) -> Any:
         """Return the cross-entropy, with equal weights for all wrong values of an attribute."""
@@ -516,9 +514,7 @@ class DecodingOpponent(Opponent):
         descend_loss(self.loss(rows, batch), self.decoding)
 
     def loss(self, rows: Any, batch: Any) -> Any:
-        """Return ``-log p(word | vector)``, averaged over the words of each text and then over
-        texts.
-        """
+        """Return ``-log p(word | vector)``, averaged over the words of each text, then over texts."""
         texts = self.words.take(batch)
         sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
         owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
