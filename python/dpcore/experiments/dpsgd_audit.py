@@ -1,5 +1,4 @@
-"""Audits of DP-SGD implementations with one fault each: of one step, one training, or many
-trainings.
+"""Audits that find faults of DP-SGD, by one training step, one training, or many trainings.
 
 A recipe trains a logistic regression by DP-SGD. Each recipe has at most one fault. dpcore audits
 each recipe in three ways:
@@ -288,9 +287,7 @@ class Config(SeededSettings):
 
     @property
     def corpora(self) -> tuple[str, ...]:
-        """Names of the data sets: "generated" and, unless `quick` is True, "digits" of
-        scikit-learn.
-        """
+        """Names of the data sets: "generated", and "digits" (of scikit-learn) unless quick."""
         return ("generated",) if self.quick else ("generated", "digits")
 
 
@@ -318,10 +315,10 @@ class Cell(Shown):
 
     @property
     def is_unexpected(self) -> bool:
-        """True if a correct recipe was refuted, or a fault was not found in the way that must find
-        it.
+        """True if the verdict is wrong: a correct recipe was refuted, or a fault was missed.
 
-        "many runs" must find the fault "fixed batches", and "one step" must find every other fault.
+        A fault is missed if the way that must find it does not refute the claim. The way "many
+        runs" must find the fault "fixed batches", and "one step" must find every other fault.
         """
         if self.fault in REPAIRED:
             return self.refuted
@@ -461,7 +458,7 @@ class Result(Tabled[Config]):
     cells: tuple[Cell, ...]
 
     def of(self, data: str, fault: str, way: str) -> Cell | None:
-        """Return the audit of a recipe on a data set in one way, or None if there is no such audit."""
+        """Return the audit of a recipe in one way on one data set, or None."""
         key = data, fault, way
         return next((cell for cell in self.cells if (cell.data, cell.fault, cell.way) == key), None)
 
@@ -499,7 +496,7 @@ class Result(Tabled[Config]):
         return self.make_record(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the certified bounds as bars and the claims as lines, with one panel for each way."""
+        """Draw the certified bounds as bars and the claims as lines, one panel for each way."""
         picture = make_canvas(3.6, ax)
         panels = picture.subplots(1, len(WAYS), sharey=True)
         for axes, way in zip(panels, WAYS, strict=True):

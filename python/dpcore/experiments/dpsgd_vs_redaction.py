@@ -486,8 +486,8 @@ class Result(Tabled[Config]):
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of a field of `Cell` over the trainings of a recipe, or NaN without
-        trainings.
+        """Return the mean of a field of `Cell` over the trainings of a recipe; NaN if there is
+        none.
         """
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
@@ -568,9 +568,7 @@ class Result(Tabled[Config]):
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
     def _compare_rates(self) -> str:
-        """Describe in words whether the searched learning rates and clip norms lower the
-        perplexity.
-        """
+        """Describe in words whether searched learning rates and clip norms lower the perplexity."""
         cells = [cell for cell in self.cells if cell.recipe.kind == "DP-SGD, searched"]
         levels, parts, n_lower = sorted({cell.recipe.level for cell in cells}), [], 0
         for level in levels:
@@ -610,7 +608,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the results as plain text: a table with one row for each recipe, and conclusions."""
+        """Return the results as plain text: one row for each recipe, and conclusions."""
         config, material, first = self.config, self.material, self.cells[0]
         heads = ("recipe", "perplexity", "log", "AUC", "certified", "guaranteed")
         rows = [
@@ -656,9 +654,7 @@ class Result(Tabled[Config]):
         )  # fmt: skip
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the log-perplexity of the recipes against three kinds of epsilon and against the
-        AUC.
-        """
+        """Draw the log-perplexity against three kinds of epsilon, and against the AUC."""
         picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):

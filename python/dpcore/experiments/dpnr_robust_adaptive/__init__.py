@@ -506,7 +506,7 @@ def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
 
 
 def _describe_comparisons(result: Result) -> Iterator[str]:
-    """Describe in words how the variants of training compare with each other and with the control."""
+    """Describe in words how the variants of training compare."""
     real = result.config.data is not None
     for size, dim in product(result.sizes, result.config.dims):
         title = _table_title(size, dim, result)

@@ -514,7 +514,7 @@ class DecodingOpponent(Opponent):
         descend_loss(self.loss(rows, batch), self.decoding)
 
     def loss(self, rows: Any, batch: Any) -> Any:
-        """Return ``-log p(word | vector)``, averaged over the words of each text, then over texts."""
+        """Return ``-log p(word | vector)``, averaged over words and then over texts."""
         texts = self.words.take(batch)
         sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
         owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)

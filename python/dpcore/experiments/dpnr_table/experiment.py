@@ -173,7 +173,7 @@ class Row(Shown):
 
     @property
     def f1(self) -> tuple[float, float]:
-        """Mean and standard deviation over the seeds of the chosen attacker's F1 on unseen texts."""
+        """Mean and standard deviation of the chosen attacker's F1 on unseen texts."""
         return self.over("chosen.f1.value")
 
 
