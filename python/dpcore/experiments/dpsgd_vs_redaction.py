@@ -486,9 +486,7 @@ class Result(Tabled[Config]):
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of a field of `Cell` over the trainings of a recipe; NaN if there is
-        none.
-        """
+        """Return the mean of a field of `Cell` over the trainings of a recipe, or NaN."""
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
 

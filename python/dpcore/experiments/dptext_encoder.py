@@ -197,7 +197,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 
 
 def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
-    """Return the first test text that is not a training text, and the next one with another label."""
+    """Return two test texts with different labels that are not training texts."""
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
@@ -314,8 +314,8 @@ class Row(Shown):
     def useless(self, majority: float) -> bool:
         """Return True if the system does not learn the main task.
 
-        The interval of the accuracy then contains values of at most `majority`, in every training.
-        `majority` is the share of the most frequent label.
+        In every training, the confidence interval of the accuracy then starts at or below
+        `majority`. `majority` is the share of the most frequent label.
         """
         return not any(run.utility[1] > majority for run in self.runs)
 
@@ -422,8 +422,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bound against the claimed epsilon, and the learnt epsilon after each
-        epoch.
+        """Draw the certified bound against epsilon, and the learnt epsilon after each epoch.
 
         Returns:
             A matplotlib figure.

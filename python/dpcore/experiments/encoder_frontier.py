@@ -52,7 +52,7 @@ _CORPUS_ROWS: Final = {False: 3_000, True: 600}
 """Number of generated texts, including public texts, for `quick` False and True."""
 _WIKITEXT_TEXTS: Final = 1_000
 _WIKITEXT_WORDS: Final = 20
-"""Number of words read from each text of WikiText-2. The directions are fitted on these texts."""
+"""Number of words that are read from each text of WikiText-2."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -257,7 +257,7 @@ def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
 
 
 def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
-    """Return all usual attackers if `config.full` is True, and otherwise only a few fast attackers."""
+    """Return all usual attackers if `config.full` is True, and otherwise a few fast attackers."""
     every = usual(texts)
     if config.full:
         return every

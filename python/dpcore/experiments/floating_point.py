@@ -316,9 +316,7 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results as plain text, with a description of the outputs that each audit
-        counted.
-        """
+        """Return the results as plain text, with a description of the counted outputs."""
         config = self.config
         own = any(not row.system.seeded and row.audit is not None for row in self.rows)
         events = [(row.system.name, _describe_event(row)) for row in self.rows]
