@@ -210,8 +210,8 @@ def reproduce(
             all its packages. Only for this experiment.
         slow: True to include the slow cases of the experiment `released-libraries`. Only for this
             experiment.
-        executor: executor that runs the audits, such as a Dask client. The argument `executor` of
-            `dpcore.audit` is described there. Only for the experiments in `RESUMABLE`.
+        executor: executor that runs the audits, such as a Dask client (as in `dpcore.audit`). Only
+            for the experiments in `RESUMABLE`.
         resume: folder in which the function saves the progress of each audit. If an experiment was
             stopped, a new call with the same folder continues the experiment and does not repeat
             completed audits. Only for the experiments in `RESUMABLE`.

@@ -48,7 +48,7 @@ class Victims(Shown):
     """Results of the second attacker, whose candidates are texts drawn from a next-word model.
 
     The attacker ranks the candidates by the distance between the vectors of the candidate and of
-    the rewritten text. A victim is a person whose text was rewritten.
+    the rewritten text. A victim is the author of a text that was rewritten.
 
     Args:
         rank: median rank of the victim's original text, if the original text is added to the drawn
@@ -74,7 +74,8 @@ class Row(Shown):
         vector: linkage of the noisy vectors, by the likelihood of the vector and by its distance.
         text: linkage of the rewritten texts, by the distance between vectors and by shared words.
         control: linkage of the vectors and of the texts, if a wrong candidate is declared to be the
-            original of each output. Each uses only the first method named above.
+            original of each output. The methods are the likelihood for vectors and the vector
+            distance for texts.
         victims: results of the second attacker, who does not know the candidates.
     """
 
@@ -102,7 +103,7 @@ class Config(Settings):
         variants: variants of the noise, of "published", "scaled" and "gaussian".
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -233,8 +234,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: has no effect, because torch uses one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, with one row for each pair of a variant and a claimed epsilon, and one row

@@ -63,8 +63,8 @@ class StudyTexts(Shown):
     Args:
         name: "atis", "snips" or "generated".
         origin: source of the texts.
-        train: public texts. The auto-encoder is trained on them.
-        held: texts to rewrite. None of these texts occurs in `train`.
+        train: public texts, on which the auto-encoder is trained.
+        held: texts to rewrite. No text occurs in both `held` and `train`.
         labels: intents of the texts to rewrite.
         dropped: number of texts that are not rewritten because they occur in `train`.
         epochs: number of epochs of the training.
@@ -160,10 +160,10 @@ def measure_intent_utility(
     The classifier is logistic regression on TF-IDF, in five folds. Equal originals share a fold.
 
     Args:
-        rewritten: one rewritten text for each held-out text.
-        texts: held-out texts with their intents.
-        confidence: probability that an interval holds, for each interval separately.
-        seed: seed of the bootstrap.
+        rewritten: one rewritten text for each text in `texts.held`.
+        texts: original texts with their intents.
+        confidence: confidence level of each interval, but not of all jointly.
+        seed: seed of the bootstrap, which computes the intervals.
     """
     alone = list_single_intents(texts)
     names = [name for name in sorted(set(texts.labels)) if name not in alone]
@@ -228,10 +228,10 @@ class Fitted(Shown):
         model: the auto-encoder, or None in a result.
         pair: the two texts to rewrite whose vectors are farthest apart.
         trained: record of the training.
-        bleu: BLEU of the held-out texts, decoded without noise.
+        bleu: BLEU of the texts to rewrite, decoded without noise.
         memorised: BLEU of training texts, decoded without noise.
-        plain: utility of the held-out texts, decoded without noise.
-        examples: the first held-out texts, decoded without noise.
+        plain: utility of the texts to rewrite, decoded without noise.
+        examples: the first texts to rewrite, decoded without noise.
     """
 
     setup: Setup
@@ -255,12 +255,12 @@ class Cell(Shown):
         on_vector: lower bound on epsilon, certified from noisy vectors of this pair.
         on_text: lower bound on epsilon, certified from rewritten texts of this pair.
         event: outputs that the audit of rewritten texts counted, described in words.
-        refuted: two bools: whether the audits of vectors and of texts refuted the claim.
+        refuted: True for each audit (of vectors, of texts) that refuted the claim.
         bleu: BLEU of the rewritten texts.
         unchanged: share of the rewritten texts that are equal to their originals.
         told: utility of the rewritten texts.
         memorised: BLEU of rewritten training texts, which are public.
-        examples: rewritten versions of the first held-out texts.
+        examples: rewritten versions of the first texts.
         partial: True if Ctrl-C ended an audit early.
     """
 
@@ -285,7 +285,7 @@ class Row(Shown):
 
     Args:
         corpus: name of the corpus.
-        hidden: number of entries of a state.
+        hidden: number of entries of a hidden state.
         variant: variant of the noise.
         claimed: claimed epsilon.
         cells: results of each seed.
@@ -364,7 +364,7 @@ def _choose_public(texts: StudyTexts) -> list[str]:
 def rewrite_and_audit(
     fitted: Fitted, texts: StudyTexts, variant: str, claimed: float, config: Any
 ) -> Cell:
-    """Rewrite the held-out texts, and audit vectors and rewritten texts of `fitted.pair`.
+    """Rewrite `texts.held`, and audit vectors and rewritten texts of `fitted.pair`.
 
     Args:
         fitted: the trained auto-encoder.
@@ -412,7 +412,7 @@ class Config(SeededSettings):
         seed: int in [0, 2**63). Training, noise and audits get seeds derived from it.
         data: parent folder of `atis` and `snips`, or one of these folders. None generates texts.
         full: True to add SNIPS, hidden states of 64 and 256 entries, and two more seeds.
-        quick: True for a short test with few texts, little training and two claims.
+        quick: True for a short test with few texts, little training and two claimed epsilons.
         seeds: number of trainings of each auto-encoder. The table shows the mean and the spread
             over the trainings. Defaults to 1, or to 3 if `full` is True.
         device: torch device of encoder and decoder, such as "cpu".
@@ -548,13 +548,13 @@ class Result(Tabled[Config]):
         )
 
     def select_width(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
-        """Return the rows and the auto-encoders of one corpus and one width."""
+        """Return the rows and the auto-encoders of one corpus and one `Row.hidden`."""
         key = texts.name, width
         rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
         return rows, [m for m in self.models if (m.setup.corpus, m.setup.hidden) == key]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
@@ -582,7 +582,7 @@ class Result(Tabled[Config]):
 
 
 def corpus_title(texts: StudyTexts) -> str:
-    """Return the name of a corpus in tables, which shows whether its texts are generated."""
+    """Return the title of a corpus, which states whether the texts are generated."""
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 

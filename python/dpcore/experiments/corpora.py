@@ -64,8 +64,8 @@ class Known:
             if `parts` is given.
         parts: function that reads a file with several parts of the split. It returns pairs (name of
             the part or None, rows of the part). None if `rows` is given.
-        members: names of the members that are read from a zip archive. Empty if the files are not
-            archives.
+        members: names of the files that are read from inside a zip archive. Empty if the files are
+            not archives.
         optional: files that may be missing from a folder.
     """
 
@@ -87,7 +87,7 @@ class Known:
 
 
 def _open_member(path: Path, file: File, member: str) -> File:
-    """Read one member of a zip archive."""
+    """Read one file from a zip archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(file.content)) as archive:
             return File(f"{file.name}:{member}", file.origin, archive.read(member))
@@ -198,8 +198,9 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     Args:
         path: path of a file of the corpus, of the folder of the file, or of the parent of this
             folder.
-        name: one of `KNOWN`. By default, the names of the files and folders determine the corpus.
-            If these names match no known corpus, `dpcore.text.read` reads the path.
+        name: name of the corpus, a key of `KNOWN`, such as "atis". By default, the names of the
+            files and folders determine the corpus. If these names match no known corpus,
+            `dpcore.text.read` reads the path.
 
     Returns:
         The corpus. It has a split if its files define one (such as train and test).
@@ -327,7 +328,7 @@ def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus"
     """Read a corpus from the folder `config.data`, or generate a corpus if `config.data` is None.
 
     Args:
-        config: configuration with `data` and `seed`.
+        config: configuration with the fields `data` and `seed`.
         name: name of the corpus that is read, as in `read_corpus`.
         kind: kind of texts to generate, as in `dpcore.text.generated`.
         rows: number of texts to generate.
@@ -335,7 +336,7 @@ def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus"
             generated texts.
 
     Raises:
-        FileNotFoundError: if the folder lacks a file.
+        FileNotFoundError: if a file of the corpus is missing.
     """
     if config.data is not None:
         return read_corpus(config.data, name)
@@ -349,15 +350,15 @@ def read_two_sets(config: TextOptions) -> TwoSets:
     the sensitive label and also another label, the function leaves all these texts out.
 
     Args:
-        config: the options. If `data` is given, the function reads medical abstracts, and the
-            sensitive label is "neoplasms". Otherwise, it generates texts, and the sensitive topic
-            is money.
+        config: options of the experiment. If `data` is given, the function reads medical abstracts,
+            and the sensitive label is "neoplasms". Otherwise, it generates texts, and the sensitive
+            topic is money.
 
     Returns:
         The two sets. The sensitive set has at most `config.trials` texts, chosen at random.
 
     Raises:
-        FileNotFoundError: if the folder lacks a file.
+        FileNotFoundError: if a file of the corpus is missing.
         ValueError: if the sensitive set has fewer than 100 texts, or if the set of other texts is
             less than twice as large as the sensitive set.
     """
@@ -377,7 +378,7 @@ def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[st
     left out.
 
     Args:
-        config: the options.
+        config: options of the experiment.
         rows: number of texts to generate if `config.data` is None.
 
     Returns:

@@ -42,7 +42,7 @@ class Published:
 
     Args:
         case: name of the case.
-        method: method of dpcore with which the row is compared.
+        method: method of dpcore with which the published row is compared.
         figures: biases of the estimates in nats, or mean estimates. None is a missing figure.
         spread: standard deviations of the estimates. None marks a missing figure.
         rows: number of rows in the sample of each law.
@@ -327,15 +327,15 @@ class Config(Settings):
         trials: total number of rows of P0 and P1 over all cases, used instead of `rows`. Every case
             has at least two samples of at least 100 rows.
         repetitions: number of samples of each case. Slow cases use fewer, at least 2.
-        rows: number of rows of P0 in every sample. Defaults to `Case.rows`, which cases with more
-            rows of P1 than of P0 always use.
+        rows: number of rows of P0 in every sample. Defaults to `Case.rows`. Cases with unequal
+            sample sizes always use `Case.rows`.
         cases: names of the cases.
         methods: names of the methods.
-        certified: number of samples of each failing case that get certified bounds.
+        certified: number of samples with certified bounds, for each case with `Case.fails`.
         seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or a name is unknown or repeated.
 
     Example:
@@ -378,7 +378,7 @@ class Cell(Record):
     Args:
         case: name of the case.
         method: name of the method.
-        rows: rows of P0 and of P1 in a sample.
+        rows: number of rows of P0 in a sample, and number of rows of P1.
         values: estimates in nats, shape (repetitions, 2, 3), as in `Case.truth`.
         refused: error message if the method does not apply to the case. `values` is then empty.
     """
@@ -591,7 +591,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(
             alphas=list(ALPHAS),
             misleading=self.misleading,

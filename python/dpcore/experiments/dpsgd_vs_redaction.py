@@ -207,7 +207,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
             starts from this model.
 
     Raises:
-        FileNotFoundError: if the folder lacks a file.
+        FileNotFoundError: if a file of the data is missing.
         ValueError: if a set of texts is too small.
     """
     name = "snips" if config.full else "atis"
@@ -496,7 +496,7 @@ class Result(Tabled[Config]):
 
     @property
     def reference(self) -> Recipe | None:
-        """The recipe "DP-SGD" whose epsilon is nearest to 8, or None if there is none."""
+        """The recipe "DP-SGD" whose epsilon is nearest to 8, or None without such a recipe."""
         private = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
         ratios = (abs(math.log(other.level / _REFERENCE_EPSILON)) for other in private)
         return min(zip(ratios, private, strict=True), default=(None, None))[1]

@@ -3,9 +3,9 @@
 DPText encodes a text as a noisy vector. The published formula of the noise can be read in two ways
 ("zero" and "resample"). The experiment uses both, and Laplace noise ("repaired"). A system has one
 type of noise, and an epsilon that is fixed, or learnt during the training with or without an upper
-limit. The experiment trains every system and inspects its noise. Then it audits epsilon on two
-texts that were not used for training, and attacks the vectors. The table marks a learnt epsilon,
-because a learnt epsilon is not a claim.
+limit. The experiment trains every system and inspects its noise. The experiment then audits epsilon
+on two texts that were not used for training, and attacks the vectors. The table marks a learnt
+epsilon, because a learnt epsilon is not a claim.
 """
 
 from __future__ import annotations
@@ -233,8 +233,8 @@ class Config(TextOptions):
         epochs: number of epochs of each training.
         texts: number of texts to generate if `data` is None. Defaults to 4,000, or to 600 if
             `quick` is True.
-        confidence: confidence level of each bound and of each interval. They do not hold jointly at
-            this level.
+        confidence: confidence level of each bound and of each interval. The bounds and intervals do
+            not hold jointly at this level.
 
     Raises:
         TypeError: if a field has the wrong type.

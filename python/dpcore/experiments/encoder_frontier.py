@@ -61,9 +61,9 @@ class Config(TextOptions):
 
     Args:
         trials: largest number of training texts, and also of public texts, at least 100.
-        seed: int in [0, 2**63). It determines which texts are used, and the noise.
-        seeds: number of repetitions, each with other texts and other noise. Defaults to 5, or to 10
-            if `full` is True, or to 1 if `quick` is True.
+        seed: int in [0, 2**63). It determines the choice of the texts, and the noise.
+        seeds: number of repetitions. Each repetition draws other public texts and other noise.
+            Defaults to 5, or to 10 if `full` is True, or to 1 if `quick` is True.
         data: folder of the corpora. The experiment reads SNIPS and WikiText-2. By default, it
             generates texts.
         full: True to use seven claimed epsilons and all usual attackers.
@@ -321,7 +321,7 @@ class Result(Tabled[Config]):
         ]
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return the results as plain text."""
         config, first = self.config, self.cells[0]
         train, valid, test = first.release.utility.sizes
         heads = ("release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %")

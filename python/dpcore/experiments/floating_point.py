@@ -1,4 +1,4 @@
-"""Audits of released code, which leaks its input through the low-order bits of noisy values.
+"""Audits of noise in released code, which find leaks through the low-order bits of the output.
 
 A system is a function of a library that adds noise to a number. Here the number is 0 or 1, and the
 system claims a small epsilon. The claim is true in exact arithmetic. With floating-point numbers,
@@ -234,7 +234,7 @@ class Row(Shown):
         system: the system.
         audit: result of the audit, or None if the system could not be imported.
         missing: reason why the system could not be imported. Empty if it was audited.
-        version: version of the package. Empty if the package is not installed.
+        version: version of the package, or of dpcore. Empty if the package is not installed.
         seconds: duration of the audit in seconds. The field is ignored when rows are compared.
     """
 
@@ -256,8 +256,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads for the mechanisms of dpcore. Defaults to all cores. Mechanisms
-            of other packages use one thread.
+        threads: number of threads for `Laplace` and `Gaussian` of dpcore. Defaults to all cores.
+            All other systems use one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 

@@ -109,7 +109,7 @@ def _weigh_nodes(edges: Floats, scale: float) -> tuple[Floats, Floats]:
 
 
 def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
-    """Return the largest ln(p/q) over the outputs with p > 0."""
+    """Return the largest ln(p/q) over the outputs with p > 0, or inf if q = 0 for such an output."""
     pairs = [(a, b) for a, b in zip(p, q, strict=True) if a > 0.0]
     return math.inf if any(b == 0.0 for _, b in pairs) else max(math.log(a / b) for a, b in pairs)
 
@@ -151,8 +151,8 @@ def _cdf_of_others(cdf: Floats, i: int) -> Floats:
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
     """Compute, for every i, the probability that entry i has the largest noisy value.
 
-    It is the integral over t of f(t - x_i) times the product of F(t - x_j) over all other j. f and
-    F are the density and the distribution function of the noise.
+    It is the integral over t of f(t - x_i) times the product of F(t - x_j) over all other j. Here f
+    and F are the density and the distribution function of the noise.
     """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
     density, cdf = _noise_law(exponential, scale, x, points)
@@ -170,7 +170,7 @@ def maximum_loss(
     """Compute the privacy loss of a mechanism that releases the largest noisy value.
 
     The density at t is the sum over i of f(t - x_i) times the product of F(t - x_j) over all other
-    j. f and F are the density and the distribution function of the noise.
+    j. Here f and F are the density and the distribution function of the noise.
 
     With exponential noise, the density is 0 below the largest entry of the input. Above the largest
     entry, the density grows like a power of t, and the exponent is larger if several entries are
@@ -258,7 +258,7 @@ def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int =
     """Compute the privacy loss of a sparse vector mechanism that releases noisy queries.
 
     The mechanism compares noisy queries with a noisy threshold. The threshold without noise is T =
-    1. It releases the noisy query v of every answer "above".
+    1. For every answer "above", the mechanism releases the noisy query v.
 
     A released value v shows that the noise on the threshold is at most v - T. Let m be the smallest
     released value. The density of an output is ``prod f(v_k - x_k)`` times an integral over the

@@ -476,7 +476,7 @@ class Benchmark(Shown):
             only one input of a pair.
         oracle_at_1e8: lower bound on epsilon that the best of all events (sets of outputs)
             certifies. It uses one set of 1e8 draws on each input, confidence 0.9 and
-            Clopper-Pearson intervals. An auditor without luck cannot do better.
+            Clopper-Pearson intervals. Up to chance, no auditor can certify more.
         dp_sniper: lower bounds of DP-Sniper by logistic regression and by a neural network, at
             confidence 0.9 with 2e8 draws on each input.
         dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each of the two bounds.

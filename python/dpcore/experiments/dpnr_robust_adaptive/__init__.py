@@ -78,7 +78,7 @@ class Config(TextOptions):
         lines: names of the variants of training, keys of `models.LINES`. Defaults to all variants.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or a name is unknown.
 
     Example:
@@ -110,8 +110,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: has no effect, because such small models are trained in one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result. After Ctrl-C, it contains only the completed models.
@@ -272,7 +272,7 @@ class Result(Tabled[Config]):
         return self.join_parts(head, *parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         cells = list(product((size.data for size in self.sizes), self.config.dims))
         return self.make_record(
             corpora=self.sizes,

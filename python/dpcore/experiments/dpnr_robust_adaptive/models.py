@@ -85,7 +85,7 @@ def published_accuracy(
 
     Args:
         data: "ag_news" or "yelp".
-        dim: dimension of a vector.
+        dim: dimension of the text vectors.
         line: `PLAIN`, `ROBUST` or `ADAPTIVE`.
         epsilon: claimed epsilon of the noise in the test, or None for no noise.
         mu: share of masked words in the test.
@@ -186,8 +186,9 @@ class Test(Shown):
     Args:
         epsilon: claimed epsilon of the noise, or None for no noise.
         mu: share of masked words.
-        mask: treatment of masked words: "leave_out" leaves them out of the mean, and "zero_id"
-            replaces them by number 0 as the study's code does. "" if no words are masked.
+        mask: treatment of masked words: "leave_out" leaves masked words out of the mean, and
+            "zero_id" replaces a masked word by word number 0, as the code of the study does. "" if
+            no words are masked.
     """
 
     epsilon: float | None = None
@@ -205,7 +206,7 @@ class Job(Shown):
 
     Args:
         data: name of the corpus.
-        dim: dimension of a vector.
+        dim: dimension of the text vectors.
         number: index of the seed, from 0.
         line: name of the training variant.
         trained: training epsilon if the variant has a separate model for each epsilon, and

@@ -94,8 +94,8 @@ class Config(TextOptions):
         texts: number of texts to generate if `data` is None. Defaults to 4,000, or to 600 if
             `quick` is True.
         dim: dimension of the TF-IDF vectors. Defaults to 768, or to 64 for generated texts.
-        confidence: confidence level of each interval and of each bound. They do not hold jointly at
-            this level.
+        confidence: confidence level of each interval and of each bound. The intervals and bounds do
+            not hold jointly at this level.
 
     Raises:
         TypeError: if a field has the wrong type.
