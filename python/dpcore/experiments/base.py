@@ -97,7 +97,7 @@ def setting(
 
 
 class Settings(Shown):
-    """Base class of a `Config`. It checks every field by the check declared in `setting`.
+    """Base class of a `Config`. The class checks every field by the check declared in `setting`.
 
     A field that is declared without `setting` gets the common check for fields of its name.
     """

@@ -405,7 +405,10 @@ class Config(TextOptions):
 
     @property
     def canaries(self) -> int:
-        """Number of canaries (random texts) of each training. Each is included by a coin flip."""
+        """Number of canaries (random texts) of each training.
+
+        Each canary is included by a coin flip.
+        """
         return 100 if self.quick else 1000
 
     @property

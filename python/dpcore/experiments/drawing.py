@@ -93,7 +93,7 @@ def write_beside(axes: Axes, height: float, text: str) -> None:
 
 
 def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: Any) -> None:
-    """Write a text into the panel with `axes.annotate`, which also gets the keywords `style`.
+    """Write a text into the panel by `axes.annotate`, with the further keywords `style`.
 
     `place` is the position (x, y) in data units, and `shift` moves the text by (x, y) points.
     """

@@ -117,9 +117,12 @@ class Cell(Record):
     def figure(self, name: str) -> float:
         """Return one number, by its name.
 
-        The names are "utility" (accuracy of the main label), "worst_loss" (exact privacy loss of
-        the two texts whose vectors are farthest apart), "signal" (share of the energy of a noisy
-        vector that is not noise), and "rare" and "common" (AUC of the attack on this attribute).
+        The names are:
+
+        - "utility": accuracy of the main label,
+        - "worst_loss": exact privacy loss of the two texts whose vectors are farthest apart,
+        - "signal": share of the energy of a noisy vector that is not noise,
+        - "rare" and "common": AUC of the attack on this attribute.
         """
         if name in SHARES:
             return float(getattr(self, name).outcome.score[1].value)

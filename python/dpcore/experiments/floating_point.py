@@ -1,11 +1,11 @@
 """Audits of noise in released code, which find leaks through the low-order bits of the output.
 
-A system is a function of a library that adds noise to a number. Here the number is 0 or 1, and the
-system claims a small epsilon. The claim is true in exact arithmetic. With floating-point numbers,
-some outputs can occur for only one of the two inputs. The audit searches the outputs of the code
-for such values. A refuted claim therefore shows a fault of the floating-point implementation, not
-of the distribution of the noise. Noise that is rounded to a coarse grid, drawn from a discrete law
-or rounded exactly passes the audit.
+A system is a library function that adds noise to a number and claims a small epsilon. In the audit,
+the number is 0 or 1. The claim is true in exact arithmetic. With floating-point numbers, some
+outputs can occur for only one of the two inputs. The audit searches the outputs of the code for
+such values. A refuted claim therefore shows a fault of the floating-point implementation, not of
+the distribution of the noise. Noise that is rounded to a coarse grid, drawn from a discrete law or
+rounded exactly passes the audit.
 
 A library is imported only when it is audited. If the import fails, the table states this.
 """

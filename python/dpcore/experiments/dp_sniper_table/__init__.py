@@ -109,7 +109,10 @@ def _weigh_nodes(edges: Floats, scale: float) -> tuple[Floats, Floats]:
 
 
 def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
-    """Return the largest ln(p/q) over the outputs with p > 0, or inf if q = 0 for such an output."""
+    """Return the largest ln(p/q) over the outputs with p > 0.
+
+    The result is inf if q = 0 and p > 0 for some output.
+    """
     pairs = [(a, b) for a, b in zip(p, q, strict=True) if a > 0.0]
     return math.inf if any(b == 0.0 for _, b in pairs) else max(math.log(a / b) for a, b in pairs)
 
@@ -151,8 +154,8 @@ def _cdf_of_others(cdf: Floats, i: int) -> Floats:
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
     """Compute, for every i, the probability that entry i has the largest noisy value.
 
-    It is the integral over t of f(t - x_i) times the product of F(t - x_j) over all other j. Here f
-    and F are the density and the distribution function of the noise.
+    The probability is the integral over t of f(t - x_i) times the product of F(t - x_j) over all
+    other j. Here f and F are the density and the distribution function of the noise.
     """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
     density, cdf = _noise_law(exponential, scale, x, points)
@@ -263,8 +266,8 @@ def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int =
     A released value v shows that the noise on the threshold is at most v - T. Let m be the smallest
     released value. The density of an output is ``prod f(v_k - x_k)`` times an integral over the
     noise on the threshold, up to m - T. The integrand is the probability of the sequence of
-    answers. For given m, every other released value is at least m. Its contribution to the loss is
-    largest at m or at infinity.
+    answers. For given m, every other released value is at least m. The contribution of such a value
+    to the loss is largest at m or at infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
     points, mass = _weigh_nodes(edges, rho)

@@ -8,10 +8,10 @@ A mechanism is a numpy function `(x, size, rng) -> outputs`, with one output per
 have shape `(size,)` or `(size, entries)`. An array of shape `(size, entries)` is in column-major
 order, so that each column is contiguous in memory. A mechanism keeps no state between calls.
 
-Eight mechanisms are variants of the sparse vector technique. They compare one noisy query after
-another with a noisy threshold T + rho. They stop after `cutoff` queries above the threshold. The
-functions draw the noise of all queries, and afterwards overwrite the answers after the stop. This
-takes half the time of drawing only the queries before the stop.
+Eight mechanisms are variants of the sparse vector technique. Such a mechanism compares one noisy
+query after another with a noisy threshold T + rho. The mechanism stops after `cutoff` queries above
+the threshold. The functions draw the noise of all queries, and afterwards overwrite the answers
+after the stop. Drawing only the queries before the stop would take twice the time.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> F
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(1/epsilon) for every i. This is epsilon-DP if one count changes by 1."""
+    """Release x_i + Lap(1/epsilon) for every i.
+
+    The output is epsilon-DP if one count changes by 1.
+    """
     return noisy_entries(x, size, rng, 1.0 / epsilon).T
 
 
@@ -166,14 +169,17 @@ def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest value x_i + Lap(2/epsilon). This is faulty: only its index is private."""
+    """Release the largest value x_i + Lap(2/epsilon).
+
+    The mechanism is faulty, because only the index i of the largest value is epsilon-DP.
+    """
     return np.asarray(noisy_entries(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Release the largest value x_i + Exp(mean 2/epsilon).
 
-    This is faulty: its support depends on x.
+    The mechanism is faulty, because the set of possible outputs depends on x.
     """
     return np.asarray(_add_exponential_noise(x, size, rng, 2.0 / epsilon).max(axis=0))
 
@@ -475,8 +481,8 @@ class Benchmark(Shown):
         supremum: largest exact privacy loss over the pairs. It is inf if an output is possible for
             only one input of a pair.
         oracle_at_1e8: lower bound on epsilon that the best of all events (sets of outputs)
-            certifies. It uses one set of 1e8 draws on each input, confidence 0.9 and
-            Clopper-Pearson intervals. Up to chance, no auditor can certify more.
+            certifies. The bound uses 1e8 draws on each input, confidence 0.9 and Clopper-Pearson
+            intervals, in one experiment. Up to chance, no auditor can certify more.
         dp_sniper: lower bounds of DP-Sniper by logistic regression and by a neural network, at
             confidence 0.9 with 2e8 draws on each input.
         dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each of the two bounds.

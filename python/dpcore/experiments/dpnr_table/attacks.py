@@ -2,8 +2,8 @@
 
 A system is a text encoder with a classifier. The systems are DPNR without noise, DPNR with several
 types of noise, and baselines that claim no epsilon. All systems use the same texts. The systems of
-DPNR also use the same encoders, which are fitted once. Their claims are audited on the pair of
-training texts whose vectors are farthest apart.
+DPNR also use the same encoders, which are fitted once. The claims of DPNR are audited on the pair
+of training texts whose vectors are farthest apart.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Case(Shown):
 
     @property
     def name(self) -> str:
-        """Name of the system in tables. It does not contain the encoder and the claim."""
+        """Name of the system in tables, without the encoder and the claimed epsilon."""
         if self.system in BASELINES:
             return f"{self.system}, strength {self.strength:g}"
         names = {"shared": "shared noise", "iid": "iid noise", "sound": "iid noise, sound"}

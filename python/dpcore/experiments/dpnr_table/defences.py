@@ -77,7 +77,9 @@ class Material:
 
 
 class Opponent:
-    """Base class of the opponents. It trains the discriminator; a subclass defines the penalty.
+    """Base class of the opponents.
+
+    This class trains the discriminator, and a subclass defines the penalty.
 
     Args:
         made: the discriminator and the other arguments.
@@ -104,7 +106,7 @@ class Opponent:
     def against(self, rows: Any, batch: Any) -> Any:
         """Return the term L that the extractor minimises.
 
-        This must not change the discriminator.
+        The method must not change the discriminator.
         """
         raise NotImplementedError
 
@@ -131,7 +133,8 @@ class Defended(Shown, TextClassifier):
 
     The encoder computes ``encode(text) = m(f(text))``. The extractor f averages the vectors of
     words and word pairs. The transform m maps the average into a bounded set. The encoder adds no
-    noise and claims no epsilon. Another attacker than its opponent may still infer the attributes.
+    noise and claims no epsilon. Attackers other than the opponent of the training may still infer
+    the attributes.
 
     Every batch has two training steps. First, the opponent learns from the current vectors (Adam at
     rate 1e-3). Then the extractor and a linear classifier of the label minimise
@@ -139,7 +142,7 @@ class Defended(Shown, TextClassifier):
     with two hidden layers of 128 units learns to infer the attributes. The discriminator affects
     the encoder only if L depends on the discriminator.
 
-    The transform m bounds the vectors, so that L is bounded too.
+    The transform m bounds the vectors, so that L does not grow without limit.
 
     Args:
         dim: dimension of the text vectors, at least 2. Defaults to 32.
@@ -210,8 +213,8 @@ class Defended(Shown, TextClassifier):
             batch: number of texts in a batch.
             lr: learning rate of the extractor and the classifier in the first epoch.
             decay: factor by which the learning rate is multiplied after every epoch.
-            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator. It determines
-                the initial weights and the order of the texts.
+            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator. The generator
+                determines the initial weights and the order of the texts.
             device: torch device of the training and of the trained model, such as "cuda". Defaults
                 to the CPU.
             progress: True to show a progress bar. By default, dpcore shows the bar for long work on
@@ -555,8 +558,8 @@ class AdversarialGeneration(Defended):
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
-        attribute: name of an attribute of the corpus, or several names. They are used only by
-            `discriminated` and `discriminator_accuracy`.
+        attribute: name of an attribute of the corpus, or several names. Only `discriminated` and
+            `discriminator_accuracy` use the attributes.
         strength: factor of L, at least 0. Defaults to 0.1.
 
     Source:

@@ -6,8 +6,8 @@ The paper itself states independent noise for every entry. With this noise, attr
 inferred even at epsilons for which the main task is not yet accurate.
 
 For each claimed epsilon, the table shows the true epsilon, and the exact privacy loss of the two
-training texts whose vectors are farthest apart. It also shows the success of a naive attacker and
-of an attacker chosen on validation texts, and the certified lower bound on epsilon.
+training texts whose vectors are farthest apart. The table also shows the success of a naive
+attacker and of an attacker chosen on validation texts, and the certified lower bound on epsilon.
 """
 
 from __future__ import annotations
