@@ -39,12 +39,12 @@ NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
 _FULL_WIDTHS = (64, 128, 256)
 _MIN_AUDIT_REWRITES = 1000
-"""Smallest number of rewrites per side in an audit of texts."""
+"""Smallest number of rewritten texts for each of the two inputs of an audit of texts."""
 
 MADE_UP: Final = "generated"
 """Name of the generated corpus, which is used if `data` is None."""
 DELTA: Final = 1e-5
-"""Delta of the Gaussian claim."""
+"""Delta of the claim of the variant "gaussian"."""
 _MAX_TRAINING_REWRITES: Final = 1000
 """Largest number of training texts that are rewritten."""
 FOLDS: Final = 5
@@ -53,7 +53,7 @@ EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
 """Number of epochs (fixed in advance), and smallest number of occurrences of a known word."""
 _GENERATED_TEXTS: Final = 2000
 _QUICK_SIZES: Final = (480, 120, 10)
-"""Numbers of training texts, held-out texts and passes of a quick run, which is only a test."""
+"""Numbers of training texts, texts to rewrite and epochs, if `quick` is True."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -43,7 +43,7 @@ _SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
 """Label of the sensitive texts: 1 (neoplasms) for real texts, "money" for generated texts."""
 
 _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
-"""Number of generated texts, without and with `quick`."""
+"""Number of generated texts, for `quick` False and True."""
 
 MIN_SET_TEXTS: Final = 100
 """Smallest number of texts in each of the two sets. Half of a smaller set is too small for fitting.

@@ -752,7 +752,7 @@ _DIRECTION_GAP: Final = 0.8
 _LINEAR_BIAS_RANGE: Final = 0.1
 _BIAS_AXIS_END: Final = 300.0
 _MAX_DRAWN_BIAS: Final = 110.0
-"""Position of the mark of a finite bias at least this large; infinite biases lie beyond it."""
+"""A finite bias above this value is drawn at this value. Infinite biases are drawn further out."""
 
 
 def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: float) -> None:

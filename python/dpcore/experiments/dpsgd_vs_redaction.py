@@ -64,7 +64,7 @@ _GENERATED_INTENTS: Final = {False: 4000, True: 500}
 _TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
 _REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
 _REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
-"""Values of epsilon without and with `full`."""
+"""Values of epsilon for rewriting with SanText."""
 
 _REFERENCE_EPSILON: Final = 8.0
 """Redaction is compared with the DP-SGD training whose epsilon is nearest to this value."""

@@ -16,7 +16,8 @@ else:
     Axes = Figure = Any
 
 TEXT, SMALL = 8.0, 7.0
-"""Text sizes in points. They are readable if the picture is printed `WIDTH` inches wide."""
+"""Text sizes in points. Texts of these sizes are readable if the picture is printed `WIDTH` inches
+wide."""
 
 WIDTH = 7.2
 """Width of a picture in inches, the text width of a two-column page."""

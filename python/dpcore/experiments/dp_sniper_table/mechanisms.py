@@ -31,10 +31,11 @@ from ...records import Floats, Pair
 from ...report.shown import Shown
 
 EPSILON = 0.1
-"""Privacy parameter of the whole benchmark."""
+"""Privacy parameter epsilon of all mechanisms."""
 
 BLOOM = {0: (0, 11, 18), 1: (3, 10, 13), 2: (7, 10, 11, 19)}
-"""Bits set in RAPPOR's filter: murmur3 of the decimal text with seeds 0 to 3, modulo 20."""
+"""Bits that are 1 in RAPPOR's Bloom filter, for each input. The positions are hash values (murmur3
+of the decimal text with seeds 0 to 3) modulo 20."""
 
 BLOOM_BITS = 20
 PERMANENT_NOISE, ONE_TIME_NOISE = 0.75, 0.95

@@ -196,7 +196,7 @@ in the column "main" are slightly too high. The attackers did not use these test
 _TRAINING_STEPS: Final = 3660
 """Number of training steps of the classifier, which are 20 epochs of the corpus of the paper."""
 _EPOCH_LIMITS: Final = (20, 40)
-"""Smallest and largest number of epochs."""
+"""Smallest and largest number of epochs of the classifier's training."""
 
 Encode = Callable[..., Any]
 
