@@ -1,10 +1,14 @@
-"""Experiments that reproduce the figures and tables of the papers, each by its name.
+"""Experiments that reproduce figures and tables of published papers.
 
-An experiment is a module in this package, or a subpackage if it has several files. `NAMES` lists
-the names. It consists of three parts, in this order: a frozen `Config`, whose fields are declared
-with their checks (`base`); `run(config)`, which passes its work to a loop that Ctrl-C can end
-(`running`); and a frozen `Result` with `table()` and `to_dict()` (`base`) and `plot()` (`drawing`).
-An experiment is imported when it is first used.
+Each experiment has a name, and `NAMES` lists the names. An experiment is a module of this package,
+or a subpackage if it has several files. dpcore imports the module at the first use. The module
+contains three parts, in this order:
+
+- `Config`, a frozen dataclass of options. Every field is declared together with its check (see
+  `base`).
+- `run(config)`, which does the work in a loop that Ctrl-C can end (see `running`).
+- `Result`, a frozen dataclass with the methods `table()` and `to_dict()` (see `base`) and `plot()`
+  (see `drawing`).
 """
 
 from __future__ import annotations
@@ -56,7 +60,8 @@ NAMES: tuple[str, ...] = (
     "scaling",
     "released-libraries",
 )
-"""Names of the experiments. Each is the name of a module or subpackage here, with _ for -."""
+"""Names of the experiments. With _ instead of -, each name is a module or subpackage of this
+package."""
 
 
 RESUMABLE: tuple[str, ...] = (
@@ -65,37 +70,44 @@ RESUMABLE: tuple[str, ...] = (
     "dp-sniper-table",
     "floating-point",
 )
-"""Experiments whose audits an executor can count, and which can be continued from run files."""
+"""Names of the experiments that accept the options `executor` and `resume` of `reproduce`."""
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
-"""Options that `quick` sets, if an experiment has them."""
+"""Values that `quick=True` sets, each only if the experiment has this option."""
 
 
 class Result(Protocol):
-    """Interface of the results of all experiments."""
+    """Interface that the results of all experiments have."""
 
     @property
     def partial(self) -> bool:
-        """True if Ctrl-C ended the experiment early. It then contains the completed parts."""
+        """True if Ctrl-C ended the experiment early.
+
+        The result then contains only the completed parts.
+        """
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the result on a new pyplot figure, on a given figure, or in place of axes."""
+        """Draw the result as a matplotlib figure, and return the figure.
+
+        If `ax` is None, the method makes a new pyplot figure. If `ax` is an empty figure, the
+        method draws on this figure. If `ax` is a subplot (axes), the picture replaces the subplot.
+        """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
 
     def table(self) -> str:
-        """Return the results as aligned plain text."""
+        """Return the results as plain text, with tables whose columns are aligned."""
 
 
 def get(name: str) -> Any:
-    """Import the module of an experiment, and return this module.
+    """Import and return the module of an experiment.
 
     Args:
         name: one of `NAMES`.
 
     Returns:
-        A module with `Config`, `run` and `Result`.
+        The module, with the attributes `Config`, `run` and `Result`.
 
     Raises:
         TypeError: if `name` is not a string.
@@ -109,21 +121,22 @@ def get(name: str) -> Any:
 
 
 def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
-    """Make the configuration of an experiment from some of its fields.
+    """Make the configuration of an experiment; options that are left out keep their defaults.
 
     Args:
         name: one of `NAMES`.
-        quick: True for a short run that only shows that the experiment works. It sets the values of
-            `QUICK`, unless other values are given.
-        **options: fields of the experiment's `Config`. None and False keep the default.
+        quick: True for a short run that only shows that the experiment works. The function then
+            sets the fields in `QUICK`, except the fields that are given in `options`.
+        **options: fields of the experiment's `Config`. A field with the value None or False keeps
+            its default.
 
     Returns:
-        The experiment's `Config`.
+        An instance of the experiment's `Config`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range, or the experiment has no such field. The message
-            names the experiments that have it.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a value is out of range, or if the experiment does not have one of the
+            fields. The message then names the experiments that have this field.
 
     Example:
         >>> config_of("published-systems", quick=True).trials
@@ -169,43 +182,51 @@ def reproduce(
     executor: Any = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Run an experiment and write `NAME.json`, `NAME.png` and `NAME.svg`.
+    """Run an experiment, and write the files `NAME.json`, `NAME.png` and `NAME.svg`.
 
     Args:
         name: one of `NAMES`.
-        out: folder for the files. It is created if it is missing. Files of these names are
-            replaced.
-        trials: draws per side of every audit, or draws per histogram. Defaults to the experiment's
-            own number, which is the paper's number if the paper states one.
-        seed: int in [0, 2**63). Defaults to the experiment's own seed, so that a call without it
-            repeats the published files.
-        threads: number of threads. Defaults to all cores. It never changes a result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
-        data: folder with the corpora of the experiment. By default, texts are generated, and table
-            and picture state this.
-        full: True for the size of the paper, if the default size of the experiment is smaller.
-        quick: True for few trials and one seed, unless these are given. It takes less than 20
-            seconds.
-        seeds: number of runs. Their mean and spread are shown.
+        out: folder for the three files. The function creates a missing folder, and replaces
+            existing files with these names.
+        trials: number of draws. For an audit, which compares a mechanism's outputs on two inputs,
+            it is the number of outputs on each input. For a histogram, it is the number of draws in
+            each histogram. Defaults to the paper's number if the paper states one, and otherwise to
+            a number set by the experiment.
+        seed: int in [0, 2**63). Defaults to the seed with which the published files of dpcore were
+            made.
+        threads: number of threads. Defaults to all cores. The number never changes a result.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
+        data: folder with the corpora of the experiment. By default, the experiment generates texts.
+            The table and the picture then state that the texts are generated.
+        full: True for the size of the paper. It has an effect only if the default size of the
+            experiment is smaller.
+        quick: True for a short run of less than 20 seconds. It uses few trials and one seed, unless
+            `trials` or `seeds` is given.
+        seeds: number of repetitions with different seeds. The table shows the mean and the standard
+            deviation over the repetitions.
         device: torch device, such as "cpu" or "cuda".
-        packages: names of released packages, for `released-libraries`. None means all of them.
-        slow: True to run the slow cases of `released-libraries` as well.
-        executor: executor that counts the audits, such as a Dask client; see `dpcore.audit`.
-        resume: folder with a run file per audit. An experiment that was stopped continues, and
-            completed audits are not counted again. Like `executor`, only for the experiments in
-            `RESUMABLE`.
+        packages: names of the packages that the experiment `released-libraries` audits. Defaults to
+            all its packages. Only for this experiment.
+        slow: True to include the slow cases of the experiment `released-libraries`. Only for this
+            experiment.
+        executor: executor that runs the audits, such as a Dask client (as in `dpcore.audit`). Only
+            for the experiments in `RESUMABLE`.
+        resume: folder in which the function saves the progress of each audit. If an experiment was
+            stopped, a new call with the same folder continues the experiment and does not repeat
+            completed audits. Only for the experiments in `RESUMABLE`.
 
     Returns:
-        The experiment's `Result`. After Ctrl-C, it contains the completed parts, with `partial`
-        set, and so do the files. (`dpcore reproduce` treats SIGTERM like Ctrl-C.)
+        The experiment's `Result`. After Ctrl-C, the result and the files contain only the completed
+        parts, and `partial` is True. (`dpcore reproduce` treats SIGTERM like Ctrl-C.)
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a name or a value is out of range, or the experiment does not have an option.
-        ModuleNotFoundError: if a required package is not installed. The message names it.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `name` is unknown, a value is out of range, or the experiment does not have a
+            given option.
+        ModuleNotFoundError: if a required package is not installed. The message names the package.
         OSError: if the folder or a file cannot be written.
-        KeyboardInterrupt: on Ctrl-C before any part is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first part is complete.
 
     Example:
         >>> import tempfile

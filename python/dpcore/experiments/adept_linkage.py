@@ -1,9 +1,13 @@
-"""Share of rewritten utterances that are linked to their originals, against the true epsilon.
+"""Share of texts rewritten by ADePT that an attacker links to their originals, per true epsilon.
 
-The attacker of ADePT's appendix C knows the auto-encoder, but not the noise. The attacker has all
-candidate utterances and ranks them by the noisy vector or by the rewritten text. The controls are
-outputs without noise, and outputs of other texts. A second attacker has no candidates. It draws
-them from a next-word model that was fitted without the victims' texts.
+ADePT encodes a text as a vector, adds noise to the vector, and decodes a rewritten text. The first
+attacker is the attacker of appendix C of the ADePT paper. This attacker knows the auto-encoder and
+a list of candidate texts, but not the noise. The attacker ranks the candidates by the noisy vector
+or by the rewritten text. As controls, the experiment also links outputs without noise, and outputs
+whose original is declared to be a different candidate.
+
+A second attacker does not know the candidate texts. This attacker draws candidates from a next-word
+model that was trained without the texts of the victims.
 """
 
 from __future__ import annotations
@@ -27,12 +31,13 @@ from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
-"""Variants of the noise. All use the same clip, so all have the same weights."""
+"""Variants of the noise. All variants clip vectors to the same norm, so one trained model serves
+all."""
 _SIZES: Final = {False: (8, 64, 1000, 200, 2000, 20), True: (15, 48, 100, 60, 200, 5)}
-"""Sizes without and with `quick`: epochs, entries of a state, candidates, outputs, drawn candidates
-and victims."""
+"""Six numbers for `quick` False and True: epochs, entries of a hidden state, candidates, outputs to
+link, candidates drawn from the next-word model, and victims."""
 _VALID_TEXTS: Final = 100
-"""Number of training texts that choose the epoch of the next-word model."""
+"""Number of public texts that are held out to choose the epoch of the next-word model."""
 _MODEL_EPOCHS: Final = 4
 _VECTOR_METHODS: Final = ("likelihood", "encoding")
 _TEXT_METHODS: Final = ("encoding", "words")
@@ -40,13 +45,17 @@ _TEXT_METHODS: Final = ("encoding", "words")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Victims(Shown):
-    """Linkage of victims among utterances that a model drew, by vectors of rewritten texts.
+    """Results of the second attacker, whose candidates are texts drawn from a next-word model.
+
+    The attacker ranks the candidates by the distance between the vectors of the candidate and of
+    the rewritten text. A victim is the author of a text that was rewritten.
 
     Args:
-        rank: median rank of the true text, if it is added to the drawn utterances.
-        shared: mean number of words that the first guess shares with the true text, if the true
-            text is not among the candidates.
-        random: mean number of words that a random candidate shares with the true text.
+        rank: median rank of the victim's original text, if the original text is added to the drawn
+            candidates.
+        shared: mean number of distinct words that the best-ranked candidate shares with the
+            original text. Here the original text is not among the candidates.
+        random: mean number of distinct words that a random candidate shares with the original text.
     """
 
     rank: float
@@ -56,16 +65,18 @@ class Victims(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Linkage under one noise.
+    """Results of the attackers for one variant of the noise and one claimed epsilon.
 
     Args:
         variant: variant of the noise, or "no noise".
-        claimed: claimed epsilon.
-        true: epsilon that holds for any two texts.
-        vector: linkage by the noisy vectors.
-        text: linkage by the rewritten texts.
-        control: linkage of outputs of other texts, by the first method of `vector` and of `text`.
-        victims: linkage without known candidates.
+        claimed: claimed epsilon; inf without noise.
+        true: true epsilon of the noise, which holds for any two texts; inf without noise.
+        vector: linkage of the noisy vectors, by the likelihood of the vector and by its distance.
+        text: linkage of the rewritten texts, by the distance between vectors and by shared words.
+        control: linkage of the vectors and of the texts, if a wrong candidate is declared to be the
+            original of each output. The methods are the likelihood for vectors and the vector
+            distance for texts.
+        victims: results of the second attacker, who does not know the candidates.
     """
 
     variant: str
@@ -79,18 +90,20 @@ class Row(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment.
+    """Options of the experiment: data, variants of the noise, and claimed epsilons.
 
     Args:
         seed: int in [0, 2**63). Training and noise get separate seeds derived from it.
-        data: folder with the folder `atis`, or `atis` itself. By default, texts are generated.
+        data: path of the folder `atis` of the ATIS corpus, or of its parent folder. By default, the
+            experiment generates texts.
         quick: True for a short run that only shows that the experiment works.
-        confidence: probability that an interval holds, for each interval separately.
-        claimed: claimed epsilons, in order.
-        variants: variants of the noise.
+        confidence: confidence level of each interval. The intervals do not hold jointly at this
+            level.
+        claimed: claimed epsilons, in the order of the table.
+        variants: variants of the noise, of "published", "scaled" and "gaussian".
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -109,13 +122,13 @@ class Config(Settings):
 
     @property
     def full(self) -> bool:
-        """False, because `read_corpora` reads only the first corpus."""
+        """False, because this experiment uses only one corpus."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Clean vectors of texts, encoded once."""
+    """Stored vectors of texts without noise."""
 
     table: dict[str, npt.NDArray[Any]]
 
@@ -125,7 +138,7 @@ class _Encoded:
 
 @dataclass(frozen=True, slots=True)
 class _Study:
-    """The trained auto-encoder, the candidates, and utterances drawn by a next-word model."""
+    """The trained auto-encoder, the candidates, and the texts drawn from a next-word model."""
 
     model: Any
     candidates: tuple[str, ...]
@@ -136,13 +149,13 @@ class _Study:
     config: Config
 
     def link_outputs(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
-        """Link outputs to candidates; `shift` moves the true candidates by that number of rows."""
+        """Link outputs to candidates; the original of output i is declared as i + `shift`."""
         truth = (np.arange(self.outputs) + shift) % len(self.candidates)
         options: Any = {"truth": truth, "confidence": self.config.confidence}
         return link(model, self.candidates, outputs, by=list(by), **options)
 
     def measure(self, variant: str, claimed: float) -> Row:
-        """Rewrite the texts under one noise, and link the outputs."""
+        """Rewrite texts with one variant of the noise, and link the outputs to the candidates."""
         model, seed = self.model, cell_seed(self.config.seed, f"{variant}/{claimed!r}")
         texts = self.candidates[: self.outputs]
         if variant == "no noise":
@@ -162,7 +175,7 @@ class _Study:
         return Row(variant, claimed, true, vector, text, (control[0], control[1]), victims)
 
     def link_victims(self, written: Sequence[str], seed: int) -> Victims:
-        """Link the first rewritten texts to utterances that the next-word model drew."""
+        """Link rewritten texts to the candidates that were drawn from the next-word model."""
         different = [text for text in set(written) if text.strip()]
         table = dict(zip(different, self.model.clean(different).detach().numpy(), strict=True))
         encoded = _Encoded(self.encoded.table | table)
@@ -214,24 +227,28 @@ def _prepare(texts: StudyTexts, config: Config, progress: bool | None) -> _Study
 
 @time_run("torch", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train an auto-encoder and a next-word model on public texts; rewrite and link other texts.
+    """Train the models on public texts, rewrite other texts, and link them to their originals.
+
+    The models are the auto-encoder of ADePT and a next-word model.
 
     Args:
         config: options of the experiment.
         threads: has no effect, because torch uses one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, a row for each variant and claim, and one without noise.
+        The result, with one row for each pair of a variant and a claimed epsilon, and one row
+        without noise.
 
     Raises:
         ModuleNotFoundError: if torch is missing. The message states how to install it.
         FileNotFoundError: if a file of the data is missing.
-        KeyboardInterrupt: on Ctrl-C before the first row.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first row is complete.
 
     Source:
-        Krishna, Gupta and Dupuy (2021), appendix C. For the fault: Habernal (2021), theorem 1.
+        Krishna, Gupta and Dupuy (2021), appendix C. The fault of the published noise: Habernal
+        (2021), theorem 1.
 
     Example:
         >>> from importlib.util import find_spec
@@ -250,19 +267,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Linkage under every noise.
+    """Results of the attackers for every variant and claimed epsilon.
 
     Args:
         config: options of the run.
-        corpus: title of the corpus.
-        rows: one row for each variant and claim. The last row is without noise.
+        corpus: name of the corpus, as it appears in the table.
+        rows: one row for each pair of a variant and a claimed epsilon. The last row is without
+            noise.
     """
 
     corpus: str
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return the results as plain text."""
         linked = self.rows[0].vector.linkages[0]
         candidates, floor = self.rows[0].vector.candidates, linked.floor
         return self.join_parts(
@@ -278,7 +296,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(
             corpus=self.corpus, delta=DELTA, rows=[_row_to_dict(row) for row in self.rows]
         )

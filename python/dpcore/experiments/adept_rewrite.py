@@ -1,10 +1,10 @@
-"""Utility of texts rewritten by ADePT, at the true epsilon instead of the claimed one.
+"""Utility of texts rewritten by ADePT, against the true epsilon instead of the claimed epsilon.
 
-ADePT rewrites texts by an auto-encoder with noise between encoder and decoder. With the published
-noise, the true epsilon is sqrt(n) times the claimed one. The variant "scaled" adds the noise that
-the claim needs, with the same weights. Other repairs are "l1" and "gaussian". The auto-encoder is
-trained on public texts. Other texts, on which no choice is made, are rewritten. Utility is measured
-by a linear classifier that predicts intents from rewritten texts.
+ADePT rewrites a text by an auto-encoder that adds noise to the vector between encoder and decoder.
+With the published noise, the true epsilon is sqrt(n) times the claimed epsilon, where n is the
+dimension of the vector. The variant "scaled" increases the noise until the claim is true. "l1" and
+"gaussian" are other repairs. The auto-encoder is trained on public texts, and then rewrites other
+texts. Utility is the accuracy with which a linear classifier predicts their intents.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
 _FULL_WIDTHS = (64, 128, 256)
 _MIN_AUDIT_REWRITES = 1000
-"""Smallest number of rewrites per side in an audit of texts."""
+"""Smallest number of rewritten texts for each of the two inputs of an audit of texts."""
 
 MADE_UP: Final = "generated"
-"""Name of the corpus that is generated if there are no data."""
+"""Name of the generated corpus, which is used if `data` is None."""
 DELTA: Final = 1e-5
-"""Delta of the Gaussian claim."""
+"""Delta of the claim of the variant "gaussian"."""
 _MAX_TRAINING_REWRITES: Final = 1000
 """Largest number of training texts that are rewritten."""
 FOLDS: Final = 5
-"""Number of folds of the rewritten texts. A classifier trained on the others predicts each."""
+"""Number of folds of the cross-validation on the rewritten texts."""
 EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
-"""Passes over the training file (fixed in advance), and smallest count of a word in it."""
+"""Number of epochs (fixed in advance), and smallest number of occurrences of a known word."""
 _GENERATED_TEXTS: Final = 2000
 _QUICK_SIZES: Final = (480, 120, 10)
-"""Numbers of training texts, held-out texts and passes of a quick run, which is only a test."""
+"""Numbers of training texts, texts to rewrite and epochs, if `quick` is True."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyTexts(Shown):
-    """A corpus, prepared for the experiment.
+    """A corpus of public training texts and of other texts, which are rewritten.
 
     Args:
         name: "atis", "snips" or "generated".
         origin: source of the texts.
-        train: public texts. The auto-encoder is trained on them.
-        held: texts to rewrite. No text in `train` is equal to one of them.
+        train: public texts, on which the auto-encoder is trained.
+        held: texts to rewrite. No text occurs in both `held` and `train`.
         labels: intents of the texts to rewrite.
-        dropped: number of texts that were left out because they occur in `train`.
-        epochs: number of passes over `train`.
-        min_count: smallest number of occurrences of a word in `train`.
+        dropped: number of texts that are not rewritten because they occur in `train`.
+        epochs: number of epochs of the training.
+        min_count: smallest number of occurrences of a vocabulary word in `train`.
     """
 
     name: str
@@ -82,12 +82,12 @@ class StudyTexts(Shown):
 
     @property
     def words(self) -> list[str]:
-        """Texts to rewrite, each as a list of words."""
+        """Texts to rewrite, each as its words separated by single blanks."""
         return list(map(rejoin_words, self.held))
 
 
 def rejoin_words(text: str) -> str:
-    """Join the words of a text by blanks, which is the best possible output of the auto-encoder."""
+    """Return the words of a text, separated by single blanks, as a perfect auto-encoder does."""
     return " ".join(words_of(text))
 
 
@@ -95,11 +95,11 @@ def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
     """Read or generate the corpora of a run.
 
     Args:
-        config: options with `data`, `full` and `quick`.
+        config: configuration with the fields `data`, `full` and `quick`.
 
     Raises:
         FileNotFoundError: if a file is missing. The message states its name and its source.
-        ValueError: if too few texts to rewrite remain.
+        ValueError: if the corpus has fewer than five distinct texts to rewrite.
     """
     if config.data is None:
         rows = sum(_QUICK_SIZES[:2]) if config.quick else _GENERATED_TEXTS
@@ -133,7 +133,7 @@ class Utility(Shown):
     """Accuracy and macro-F1 of the predicted intents.
 
     Args:
-        accuracy: share of the texts with a correctly predicted intent.
+        accuracy: share of the texts whose intent is predicted correctly.
         f1: macro-F1 over the intents with at least two different texts.
     """
 
@@ -142,28 +142,28 @@ class Utility(Shown):
 
 
 def list_single_intents(texts: StudyTexts) -> tuple[str, ...]:
-    """List the intents with one text. A classifier without this text cannot learn them."""
+    """List the intents that have only one distinct text, so that no classifier can learn them."""
     counts = Counter(label for _, label in {*zip(texts.words, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
 def majority_share(texts: StudyTexts) -> float:
-    """Return the share of the most frequent intent."""
+    """Return the share of the most frequent intent among the texts to rewrite."""
     return max(Counter(texts.labels).values()) / len(texts.labels)
 
 
 def measure_intent_utility(
     rewritten: Sequence[str], texts: StudyTexts, confidence: float, seed: int
 ) -> Utility:
-    """Measure how well intents are predicted from rewritten texts, after training on such texts.
+    """Measure how well a classifier predicts the intents of rewritten texts.
 
-    Uses TF-IDF and logistic regression in five folds. Rewrites of equal texts are in one fold.
+    The classifier is logistic regression on TF-IDF, in five folds. Equal originals share a fold.
 
     Args:
-        rewritten: one rewritten text for each held-out text.
-        texts: held-out texts with their intents.
-        confidence: probability that an interval holds, for each interval separately.
-        seed: seed of the bootstrap.
+        rewritten: one rewritten text for each text in `texts.held`.
+        texts: original texts with their intents.
+        confidence: confidence level of each interval, but not of all jointly.
+        seed: seed of the bootstrap, which computes the intervals.
     """
     alone = list_single_intents(texts)
     names = [name for name in sorted(set(texts.labels)) if name not in alone]
@@ -202,10 +202,10 @@ class Setup(Shown):
     """Settings of one auto-encoder.
 
     Args:
-        corpus: name of its corpus.
-        clip: norm of the clipping, "l1" or "l2".
-        hidden: number of entries of a state. Vectors have twice as many.
-        number: number of the seed, from 0.
+        corpus: name of the corpus on which the auto-encoder is trained.
+        clip: norm to which vectors are clipped, "l1" or "l2".
+        hidden: number of entries of a hidden state. A vector has twice this number of entries.
+        number: index of the repetition, from 0.
     """
 
     corpus: str
@@ -215,23 +215,23 @@ class Setup(Shown):
 
 
 def clip_of(variant: str) -> str:
-    """Return the norm that a variant uses for clipping."""
+    """Return the norm to which a variant clips vectors, "l1" or "l2"."""
     return "l1" if variant == "l1" else "l2"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fitted(Shown):
-    """A trained auto-encoder, without noise.
+    """A trained auto-encoder, and its results without noise.
 
     Args:
         setup: settings of the auto-encoder.
         model: the auto-encoder, or None in a result.
-        pair: the two texts to rewrite with the largest distance between them.
-        trained: description of the training.
-        bleu: BLEU of the texts to rewrite, without noise.
-        memorised: BLEU of training texts, without noise.
-        plain: utility of the texts decoded without noise.
-        examples: rewrites of the first texts, without noise.
+        pair: the two texts to rewrite whose vectors are farthest apart.
+        trained: record of the training.
+        bleu: BLEU of the texts to rewrite, decoded without noise.
+        memorised: BLEU of training texts, decoded without noise.
+        plain: utility of the texts to rewrite, decoded without noise.
+        examples: the first texts to rewrite, decoded without noise.
     """
 
     setup: Setup
@@ -246,21 +246,21 @@ class Fitted(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Results of the texts rewritten by one trained auto-encoder with one noise.
+    """Results of one trained auto-encoder with one variant of the noise and one claimed epsilon.
 
     Args:
         seed: seed of the noise.
         true: true epsilon for any two texts.
-        exact: exact loss of the largest pair, computed from the declared noise.
-        on_vector: result of the audit of the vectors on this pair.
-        on_text: result of the audit of the rewritten texts on this pair.
-        event: event of the audit of the rewritten texts, in words.
-        refuted: audits that refuted the claim.
+        exact: exact privacy loss of the pair of texts in `Fitted.pair`, from the noise law.
+        on_vector: lower bound on epsilon, certified from noisy vectors of this pair.
+        on_text: lower bound on epsilon, certified from rewritten texts of this pair.
+        event: outputs that the audit of rewritten texts counted, described in words.
+        refuted: True for each audit (of vectors, of texts) that refuted the claim.
         bleu: BLEU of the rewritten texts.
-        unchanged: share of the texts whose rewritten text is equal to the original.
+        unchanged: share of the rewritten texts that are equal to their originals.
         told: utility of the rewritten texts.
-        memorised: BLEU of rewritten training texts. These are not private texts.
-        examples: rewrites of the first texts.
+        memorised: BLEU of rewritten training texts, which are public.
+        examples: rewritten versions of the first texts.
         partial: True if Ctrl-C ended an audit early.
     """
 
@@ -281,14 +281,14 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One variant at one claimed epsilon, with one cell for each seed.
+    """Results of one variant at one claimed epsilon.
 
     Args:
         corpus: name of the corpus.
-        hidden: number of entries of a state.
+        hidden: number of entries of a hidden state.
         variant: variant of the noise.
         claimed: claimed epsilon.
-        cells: one cell for each seed.
+        cells: results of each seed.
     """
 
     corpus: str
@@ -304,16 +304,16 @@ class Row(Shown):
 
     @property
     def accuracy(self) -> Measured:
-        """Share of correctly predicted intents; for several seeds, their mean and spread."""
+        """Share of correctly predicted intents, or the mean and the spread over several seeds."""
         return _join_seeds([cell.told.accuracy for cell in self.cells])
 
     @property
     def f1(self) -> Measured:
-        """Macro-F1 of the intents; for several seeds, their mean and spread."""
+        """Macro-F1 of the intents, or the mean and the spread over several seeds."""
         return _join_seeds([cell.told.f1 for cell in self.cells])
 
     def mean(self, name: str) -> float:
-        """Return the mean of a value over the seeds."""
+        """Return the mean of a field of `Cell` over the seeds."""
         return statistics.fmean(getattr(cell, name) for cell in self.cells)
 
 
@@ -326,11 +326,11 @@ def _join_seeds(values: Sequence[Measured]) -> Measured:
 
 
 def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
-    """Train an auto-encoder without noise, and decode texts without noise.
+    """Train an auto-encoder, and measure its results without noise.
 
     Args:
         setup: settings of the auto-encoder.
-        texts: corpus of the auto-encoder.
+        texts: corpus on which the auto-encoder is trained, with the texts to rewrite.
         config: options with `seed`, `confidence`, `device` and `examples`.
     """
     from ..text import ADePTModel
@@ -357,18 +357,18 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
 
 
 def _choose_public(texts: StudyTexts) -> list[str]:
-    """Choose training texts at equal distances in the file, because it may be sorted."""
+    """Choose training texts at equal distances, because the training file may be sorted."""
     return list(texts.train[:: math.ceil(len(texts.train) / _MAX_TRAINING_REWRITES)])
 
 
 def rewrite_and_audit(
     fitted: Fitted, texts: StudyTexts, variant: str, claimed: float, config: Any
 ) -> Cell:
-    """Rewrite the held-out texts, and audit vectors and rewritten texts on the largest pair.
+    """Rewrite `texts.held`, and audit vectors and rewritten texts of `fitted.pair`.
 
     Args:
         fitted: the trained auto-encoder.
-        texts: corpus of the auto-encoder.
+        texts: corpus on which the auto-encoder is trained, with the texts to rewrite.
         variant: variant of the noise.
         claimed: claimed epsilon.
         config: options with `trials`, `text_trials`, `seed`, `confidence` and `examples`.
@@ -407,18 +407,19 @@ class Config(SeededSettings):
     """Options of the training, the rewriting and the audits.
 
     Args:
-        trials: vectors per side of every audit. Audits of rewritten texts use a tenth of it.
-        seed: int in [0, 2**63). Training, noise and audits get separate seeds derived from it.
-        data: folder with the folders `atis` and `snips`, or one of these. None generates texts.
-        full: True to add SNIPS, and 64 and 256 hidden entries, and to use three seeds.
-        quick: True for a short test with few texts, little training and two claims.
-        seeds: number of trainings of each auto-encoder. Mean and spread over them are shown.
-            Defaults to 1, or to 3 if `full` is True.
+        trials: outputs on each of the two texts of an audit. Audits of rewritten texts use a tenth
+            of this number, and at least 1,000.
+        seed: int in [0, 2**63). Training, noise and audits get seeds derived from it.
+        data: parent folder of `atis` and `snips`, or one of these folders. None generates texts.
+        full: True to add SNIPS, hidden states of 64 and 256 entries, and two more seeds.
+        quick: True for a short test with few texts, little training and two claimed epsilons.
+        seeds: number of trainings of each auto-encoder. The table shows the mean and the spread
+            over the trainings. Defaults to 1, or to 3 if `full` is True.
         device: torch device of encoder and decoder, such as "cpu".
-        confidence: probability that a bound or interval holds, for each separately.
-        claimed: claimed values of epsilon, in order.
-        variants: variants of the noise.
-        examples: number of texts that are shown with all their rewrites.
+        confidence: confidence level of each bound and each interval, but not of all jointly.
+        claimed: claimed values of epsilon, in the order of the table.
+        variants: variants of the noise: "published", "scaled", "l1", "gaussian".
+        examples: number of texts whose rewritten versions are all shown.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -450,36 +451,36 @@ class Config(SeededSettings):
 
     @property
     def text_trials(self) -> int:
-        """Rewrites per side of an audit of texts. Each takes as much time as ten vectors."""
+        """Number of rewritten texts for each of the two inputs of an audit of texts."""
         return max(_MIN_AUDIT_REWRITES, self.trials // 10)
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Numbers of entries of a state, one for each auto-encoder."""
+        """Numbers of entries of a hidden state, one for each auto-encoder."""
         return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
 
 
 @time_run("sklearn", "sacrebleu")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train the auto-encoders, rewrite texts with every noise, and audit.
+    """Train the auto-encoders, rewrite texts with every noise, and audit every claim.
 
     Args:
         config: options of the experiment.
-        threads: number of processes, by default all cores, or one if the device is not the CPU. It
-            never changes a result, because torch uses one thread in each process.
-        progress: True to show a progress bar. None shows it for long interactive work.
+        threads: number of processes. Defaults to all cores on the CPU, and to 1 on another device.
+            It never changes a result.
+        progress: True to show a progress bar. None shows the bar for long interactive work.
 
     Returns:
-        The result, one row for each corpus, width, variant and claim.
+        The result, with one row for each corpus, width, variant and claimed epsilon.
 
     Raises:
         ModuleNotFoundError: if torch, scikit-learn or sacrebleu is missing.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if the device is missing, or there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before anything was rewritten.
+        ValueError: if torch does not find the device, or the corpus has too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first text is rewritten.
 
     Source:
-        Krishna, Gupta and Dupuy (2021). For the fault: Habernal (2021), theorem 1.
+        Krishna, Gupta and Dupuy (2021). The fault: Habernal (2021), theorem 1.
 
     Example:
         >>> from importlib.util import find_spec
@@ -516,14 +517,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the rewriting, row by row.
+    """Results of the experiment.
 
     Args:
         config: options of the run.
         texts: the corpora.
         models: trained auto-encoders, without their weights.
-        rows: one row for each corpus, width, variant and claim.
-        clean: utility of the unchanged texts, by corpus.
+        rows: one row for each corpus, width, variant and claimed epsilon.
+        clean: utility of the unchanged texts, by the name of the corpus.
     """
 
     texts: tuple[StudyTexts, ...]
@@ -532,7 +533,7 @@ class Result(Tabled[Config]):
     clean: dict[str, Utility]
 
     def table(self) -> str:
-        """Return results as text, with conclusions and all rewrites of the example texts."""
+        """Return the results as plain text, with conclusions and rewritten example texts."""
         config = self.config
         seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
         pairs = product(self.texts, config.widths)
@@ -547,13 +548,13 @@ class Result(Tabled[Config]):
         )
 
     def select_width(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
-        """Return the rows and the auto-encoders of one corpus and one width."""
+        """Return the rows and the auto-encoders of one corpus and one `Row.hidden`."""
         key = texts.name, width
         rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
         return rows, [m for m in self.models if (m.setup.corpus, m.setup.hidden) == key]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
@@ -562,7 +563,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw utility against the true epsilon."""
+        """Draw accuracy and BLEU against the true epsilon."""
         picture = make_canvas(4.6, ax)
         grid = picture.subplots(2, len(self.texts), sharex="col", squeeze=False)
         width = sorted(self.config.widths)[len(self.config.widths) // 2]
@@ -581,20 +582,20 @@ class Result(Tabled[Config]):
 
 
 def corpus_title(texts: StudyTexts) -> str:
-    """Return the title of a corpus, which shows if the corpus is generated."""
+    """Return the title of a corpus, which states whether the texts are generated."""
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 
 def needed_epsilon(rows: list[Row], floor: float) -> float | None:
-    """Return the true epsilon from which a variant is better than the majority, or None."""
+    """Return the true epsilon from which on the accuracy is certainly above `floor`, or None."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
 
 def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
-    """Return the row of highest accuracy whose true epsilon is at most a level, or None.
+    """Return the row of highest accuracy among the rows whose true epsilon is at most `level`.
 
-    Only rows are considered whose accuracy is above the floor by more than the interval.
+    The interval of the accuracy must lie above `floor`. The result is None if no such row exists.
     """
     held = [row for row in rows if row.true <= level * 1.0001 and row.accuracy.low > floor]
     return max(held, key=lambda row: row.accuracy.value, default=None)

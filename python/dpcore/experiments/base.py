@@ -1,4 +1,4 @@
-"""Common parts of experiments: settings of a `Config`, columns of a table, and plain data."""
+"""Helpers of all experiments: checked options, aligned tables, and conversion to JSON values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 
 SEED = 2022
-"""Seed of the published files, the year of the paper."""
+"""Default seed of the experiments, with which the published files of dpcore were made."""
 
 
 def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Check each entry of a list without repetitions, and return the list as a tuple."""
+    """Check a list and each of its entries, and return the checked entries as a tuple.
+
+    The list must not be empty, and no two entries may be equal.
+    """
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise errors.mistyped(name, "a list or tuple", values)
     entries = tuple(map(checked, values))
@@ -35,12 +38,12 @@ def _check_folder(name: str, value: Any) -> str:
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Check a finite number above 0, such as an epsilon, and return it."""
+    """Check that a value is a finite number above 0, such as an epsilon, and return the number."""
     return errors.real(name, value, low=0.0, open_low=True)
 
 
 def check_trials(name: str, value: Any, low: int) -> int:
-    """Check a number of trials, or of texts used as trials, against its minimum."""
+    """Return a value as an int, such as a number of trials. The value must be at least `low`."""
     return errors.integer(name, errors.count(name, value), low)
 
 
@@ -56,28 +59,29 @@ _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "bound": lambda name, value: errors.choice(name, value, tuple(BOUNDS)),
     **dict.fromkeys(("epsilon", "epsilons", "claims"), check_positive),
 }
-"""Checks of the fields of a `Config` that are not declared by `setting`."""
+"""Default checks of the fields of a `Config`, by the name of the field."""
 
 
 def setting(
     usual: Any, check: Callable[..., Any] | None = None, *values: Any, quick: Any = None,
     full: Any = None, ascending: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
-    """Declare a field of a `Config`, with its default and its check.
+    """Return a dataclass field of a `Config`, with its default and its check.
 
     Args:
-        usual: default value. A tuple declares a list without repetitions, whose entries are checked
-            one by one.
-        check: function called as `check(name, value, *values, **options)` that returns the checked
-            value. Defaults to the common check for fields of this name.
-        *values: further arguments of the check.
-        quick: default value if `quick` is set.
-        full: default value if `full` is set.
-        ascending: True to sort a list.
-        **options: further keyword arguments of the check.
+        usual: default value. If it is a tuple, the field is a list without repeated entries, and
+            `check` checks each entry.
+        check: function that is called as `check(name, value, *values, **options)` and returns the
+            checked value. Defaults to the check that all experiments use for a field of this name.
+        *values: further positional arguments of `check`.
+        quick: default value if the field `quick` of the `Config` is True.
+        full: default value if the field `full` of the `Config` is True.
+        ascending: True to sort the entries of a list in ascending order.
+        **options: further keyword arguments of `check`.
 
     Returns:
-        A dataclass field. With `quick` or `full`, its default is None.
+        A dataclass field. If `quick` or `full` is given, the default of the field is None, and
+        `Settings` replaces None by the right default.
     """
 
     def check_value(name: str, value: Any) -> Any:
@@ -93,12 +97,15 @@ def setting(
 
 
 class Settings(Shown):
-    """Base class of a `Config`, whose fields are checked as declared by `setting` or by name."""
+    """Base class of a `Config`. The class checks every field by the check declared in `setting`.
+
+    A field that is declared without `setting` gets the common check for fields of its name.
+    """
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Check the fields, and fill in the defaults of a quick, usual or full run."""
+        """Replace None by the default for a quick, a usual or a full run, and check every field."""
         sizes = [name for name in ("quick", "full") if getattr(self, name, False) is True]
         for setting in fields(self):  # type: ignore[arg-type]
             value, by_size = getattr(self, setting.name), setting.metadata.get("by_size", {})
@@ -112,14 +119,14 @@ class Settings(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeededSettings(Settings):
-    """Base class of a `Config` whose first fields are the number of trials and the seed."""
+    """Base class of a `Config` whose first two fields are `trials` (number of draws) and `seed`."""
 
     trials: int = 10**6
     seed: int = SEED
 
 
 def encode_entries(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert entries to plain data, including entries of nested dicts and lists.
+    """Convert the values of a dict to JSON values, including the values of nested dicts and lists.
 
     Example:
         >>> encode_entries({"rows": 3, "cells": [{"ends": (0.5, float("inf"))}]})
@@ -135,21 +142,21 @@ def _encode_entry(value: Any) -> Any:
 
 
 def encode_fields(cell: Any) -> dict[str, Any]:
-    """Convert the fields of a record to plain data, including nested records."""
+    """Convert a dataclass instance, with nested dataclass instances, to a dict of JSON values."""
     return encode_entries(asdict(cell))
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table.
+    """One column of a text table.
 
     Args:
         head: heading of the column.
-        value: name of the attribute that the column shows, with dots for nested attributes; or a
-            function of the row.
-        text: function that formats the value, or a format such as ".3f".
-        left: True for left alignment.
-        missing: text for the value None.
+        value: name of the attribute of a row that the column shows, such as "audit.seed"; or a
+            function from a row to the value.
+        text: function that formats the value as text, or a format specification such as ".3f".
+        left: True for left alignment. By default, the column is aligned to the right.
+        missing: text that is shown if the value is None.
     """
 
     head: str
@@ -159,7 +166,7 @@ class Column:
     missing: str = "-"
 
     def format_value(self, row: Any) -> str:
-        """Return the text for one row."""
+        """Return the text that the column shows for one row."""
         value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
         if value is None:
             return self.missing
@@ -167,7 +174,7 @@ class Column:
 
 
 def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
-    """Return a table as text, with one line per row."""
+    """Return a table as text, with a line of headings and one line per row."""
     lines = [[column.format_value(row) for column in columns] for row in rows]
     left = [place for place, column in enumerate(columns) if column.left]
     return align_rows([[column.head for column in columns], *lines], left)

@@ -1,7 +1,7 @@
-"""Public corpora by name, each read in its own format, and two sets of texts for redaction.
+"""Readers of public corpora, chosen by the name of the corpus, and two sets of texts for redaction.
 
-`read_corpus` reads a whole corpus. `read_texts` and `read_two_sets` are shared by the experiments
-on redacted texts.
+`read_corpus` reads a whole corpus, in the format of its files. `read_texts` and `read_two_sets`
+provide the texts of the experiments on redaction.
 """
 
 from __future__ import annotations
@@ -33,33 +33,39 @@ Name = Literal[
     "dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names", "wikitext2", "polarity",
     "textfooler", "yelp",
 ]  # fmt: skip
-"""Type of the keys of `KNOWN`."""
+"""Type of the names of the known corpora."""
 
 ENTITIES: Final = ("Bush", "Kerry", "Arafat", "Blair", "Sharon")
-"""Private attributes of DPNR's AG corpus: the people who are named in the texts."""
+"""Private attributes of the AG corpus in the DPNR paper. Each is the surname of a person, and the
+attribute states whether a text names this person."""
 
 _SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
-"""Label of the sensitive set: neoplasms for real texts, the topic of money for generated texts."""
+"""Label of the sensitive texts: 1 (neoplasms) for real texts, "money" for generated texts."""
 
 _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
-"""Number of generated texts, without and with `quick`."""
+"""Number of generated texts, for `quick` False and True."""
 
 MIN_SET_TEXTS: Final = 100
-"""Smallest number of texts in a set. The halves of smaller sets are too small for fitting."""
+"""Smallest number of texts in each of the two sets. Half of a smaller set is too small for fitting.
+"""
 
 Parts = Iterator[tuple[str | None, Iterable[Row]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A corpus that can be read by its name.
+    """Description of the files of one public corpus, and the functions that read these files.
 
     Args:
-        files: names of its files, and the part of the split that each contains.
-        origin: source of the corpus, and its license.
-        rows: function from an open file to its rows.
-        parts: function from an open file to parts of the split with their rows.
-        members: for an archive, the members that are read.
+        files: dict from the name of each file to the part of the split that the file contains, such
+            as "train". None if the file is not one part of a split.
+        origin: source and license of the corpus.
+        rows: function from an open file to its rows, each a text with a label or attributes. None
+            if `parts` is given.
+        parts: function that reads a file with several parts of the split. It returns pairs (name of
+            the part or None, rows of the part). None if `rows` is given.
+        members: names of the files that are read from inside a zip archive. Empty if the files are
+            not archives.
         optional: files that may be missing from a folder.
     """
 
@@ -71,7 +77,7 @@ class Known:
     optional: tuple[str, ...] = ()
 
     def read(self, path: Path) -> Parts:
-        """Yield each part of the split in a file, with its rows."""
+        """Yield pairs (part of the split, rows) for every part that one file contains."""
         file = open_file(path, self.origin)
         if self.parts:
             yield from self.parts(file)
@@ -81,7 +87,7 @@ class Known:
 
 
 def _open_member(path: Path, file: File, member: str) -> File:
-    """Read a member of a zip archive."""
+    """Read one file from a zip archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(file.content)) as archive:
             return File(f"{file.name}:{member}", file.origin, archive.read(member))
@@ -119,7 +125,10 @@ def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]
 
 
 def _read_ending_labels(file: File) -> Iterator[Row]:
-    """Read texts whose label is the ending of the file's name: 0 or neg, and 1 or pos."""
+    """Read one text per line. The file's ending gives the label of all its texts.
+
+    The label is 0 for the endings .0 and .neg, and 1 for .1 and .pos.
+    """
     return _read_line_rows(file, {"0": 0, "neg": 0, "1": 1, "pos": 1}[file.name.rpartition(".")[2]])
 
 
@@ -176,10 +185,10 @@ KNOWN: Final[dict[str, Known]] = {
                   | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
                   "Yelp sentences of Sentiment-and-Style-Transfer", _read_ending_labels),
 }  # fmt: skip
-"""All corpora that can be read by name."""
+"""All corpora that `read_corpus` can read by name."""
 
 _CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}
-"""Folders of corpora whose folder has another name than the corpus."""
+"""Folder of each corpus whose folder does not have the name of the corpus."""
 
 
 @suggest_arguments
@@ -187,18 +196,21 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     r"""Read a public corpus from its file or folder.
 
     Args:
-        path: a file, its folder, or the parent of its folder.
-        name: one of `KNOWN`. By default, the names of files and folders determine it. If they match
-            no known corpus, the path is read by `dpcore.text.read`.
+        path: path of a file of the corpus, of the folder of the file, or of the parent of this
+            folder.
+        name: name of the corpus, a key of `KNOWN`, such as "atis". By default, the names of the
+            files and folders determine the corpus. If these names match no known corpus,
+            `dpcore.text.read` reads the path.
 
     Returns:
-        The corpus, with a split if its files define one.
+        The corpus. It has a split if its files define one (such as train and test).
 
     Raises:
         TypeError: if `path` is not a path.
-        FileNotFoundError: if a file is missing. The message states its source.
-        ValueError: if a line does not have the expected format, or a folder contains several
-            corpora and no name is given.
+        FileNotFoundError: if a file is missing. The message states where the corpus can be
+            obtained.
+        ValueError: if a line does not have the expected format, or if a folder contains several
+            corpora and `name` is None.
 
     Example:
         >>> import tempfile
@@ -222,9 +234,10 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
 
 
 def _list_files(kind: str, path: Path) -> list[Path]:
-    """List the files of a corpus: the path itself, or files in a folder or its subfolder.
+    """List the files of a corpus, given one file, its folder, or the parent of its folder.
 
-    The list includes files that are missing from the folder. Opening them raises the error.
+    The list includes missing files that are not optional, so that opening such a file raises a
+    FileNotFoundError.
     """
     if not path.is_dir():
         return [path]
@@ -237,7 +250,7 @@ def _list_files(kind: str, path: Path) -> list[Path]:
 
 
 def _list_possible_corpora(path: Path) -> list[str]:
-    """List the corpora that match a path by its name or by its files. The list is often empty."""
+    """List the known corpora whose file or folder names match a path. The list may be empty."""
 
     def has_any(folder: Path, names: Iterable[str]) -> bool:
         return any((folder / name).is_file() for name in names)
@@ -256,7 +269,7 @@ def _list_possible_corpora(path: Path) -> list[str]:
 
 
 def _is_common_name(name: str) -> bool:
-    """Return True for names that many corpora use, such as train.csv and test.tsv."""
+    """Return True if many corpora use a file name, such as train.csv or test.tsv."""
     return name.partition(".")[0] in SPLITS
 
 
@@ -265,16 +278,17 @@ class TextOptions(SeededSettings):
     """Options of an experiment on texts.
 
     Args:
-        trials: largest number of texts of a set, at least 100.
+        trials: largest number of texts in a set of texts, at least 100.
         seed: int in [0, 2**63). Every part of the experiment gets a separate seed derived from it.
-        seeds: number of repetitions, of which mean and standard deviation are shown. Defaults to
-            the experiment's own number, which is larger with `full` and 1 with `quick`.
-        data: folder of the corpora. By default, texts are generated.
+        seeds: number of repetitions. The table shows the mean and the standard deviation over the
+            repetitions. Defaults to 1 if `quick` is True; otherwise, the experiment sets the
+            default, with a larger value if `full` is True.
+        data: folder of the corpora. By default, the experiment generates texts.
         full: True for more repetitions.
         quick: True for a short run that only shows that the experiment works.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
     """
 
@@ -286,20 +300,21 @@ class TextOptions(SeededSettings):
 
     @property
     def origin_note(self) -> str:
-        """Note after the name of a corpus of generated texts."""
+        """Note that the texts are generated. It is empty if `data` is given."""
         return "" if self.data is not None else " (generated texts: give --data for real ones)"
 
 
 class TwoSets(NamedTuple):
-    """Two sets of texts without a common text and without repeated texts.
+    """A set of sensitive texts and a set of other texts. No text occurs twice.
 
     Attributes:
         origin: source of the texts.
-        sensitive: texts of the sensitive set.
-        rest: all texts that never have the sensitive label.
-        rest_labels: first label of each text in `rest`.
-        dropped: number of distinct texts that were left out, because they have the sensitive label
-            and another one.
+        sensitive: texts that have only the sensitive label.
+        rest: all texts that do not have the sensitive label.
+        rest_labels: label of each text in `rest`. For a text with several labels, it is the label
+            that occurs first in the corpus.
+        dropped: number of distinct texts that have the sensitive label and also another label.
+            These texts are in neither set.
     """
 
     origin: str
@@ -310,17 +325,18 @@ class TwoSets(NamedTuple):
 
 
 def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus") -> Corpus:
-    """Read a corpus from the data folder, or generate texts if there is no folder.
+    """Read a corpus from the folder `config.data`, or generate a corpus if `config.data` is None.
 
     Args:
-        config: configuration with `data` and `seed`.
-        name: name of the corpus.
-        kind: kind of the generated texts.
-        rows: number of generated texts.
-        key: name from which their seed is derived.
+        config: configuration with the fields `data` and `seed`.
+        name: name of the corpus that is read, as in `read_corpus`.
+        kind: kind of texts to generate, as in `dpcore.text.generated`.
+        rows: number of texts to generate.
+        key: text from which the function, together with `config.seed`, derives the seed of the
+            generated texts.
 
     Raises:
-        FileNotFoundError: if the folder lacks a file.
+        FileNotFoundError: if a file of the corpus is missing.
     """
     if config.data is not None:
         return read_corpus(config.data, name)
@@ -328,22 +344,23 @@ def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus"
 
 
 def read_two_sets(config: TextOptions) -> TwoSets:
-    """Read the texts with the sensitive label and all others; equal texts are kept once.
+    """Read or generate a set of sensitive texts and a set of other texts, without repeated texts.
 
-    Texts are equal if they differ only in letter case or white space. A text that occurs both with
-    the sensitive label and with another label is left out.
+    Two texts count as equal if they differ only in letter case or white space. If equal texts have
+    the sensitive label and also another label, the function leaves all these texts out.
 
     Args:
-        config: the options. Medical abstracts are read if `data` is set; otherwise topics are
-            generated.
+        config: options of the experiment. If `data` is given, the function reads medical abstracts,
+            and the sensitive label is "neoplasms". Otherwise, it generates texts, and the sensitive
+            topic is money.
 
     Returns:
-        Both sets. The sensitive set has at most `trials` texts, chosen at random.
+        The two sets. The sensitive set has at most `config.trials` texts, chosen at random.
 
     Raises:
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if the sensitive set has fewer than 100 texts, or there are fewer than twice as
-            many other texts.
+        FileNotFoundError: if a file of the corpus is missing.
+        ValueError: if the sensitive set has fewer than 100 texts, or if the set of other texts is
+            less than twice as large as the sensitive set.
     """
     origin, sensitive, others, dropped = split_texts(config, _GENERATED_ROWS[config.quick])
     order = np.random.default_rng(cell_seed(config.seed, "sensitive")).permutation(len(sensitive))
@@ -355,15 +372,18 @@ def read_two_sets(config: TextOptions) -> TwoSets:
 
 
 def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[str, int | str], int]:
-    """Split the texts by the sensitive label; equal texts are kept once.
+    """Read or generate texts, and separate the sensitive texts from the other texts.
+
+    Of equal texts, only the first is kept. A text with the sensitive label and another label is
+    left out.
 
     Args:
-        config: the options.
-        rows: number of texts that are generated without `data`.
+        config: options of the experiment.
+        rows: number of texts to generate if `config.data` is None.
 
     Returns:
-        The source of the texts; the sensitive texts; all other texts, each with its first label;
-        and the number of distinct texts that have both labels.
+        A tuple of the source of the texts, the sensitive texts, a dict from every other text to its
+        first label, and the number of distinct texts that were left out.
     """
     corpus = read_texts(config, "medical", "topics", rows)
     sensitive_label = _SENSITIVE_LABELS[config.data is not None]

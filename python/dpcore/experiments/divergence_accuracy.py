@@ -1,9 +1,9 @@
-"""Accuracy of estimated divergences, for every case and method.
+"""Accuracy of several estimators of Renyi divergences, on pairs of laws with known divergences.
 
-The cases are pairs of laws in both directions, including rows on which methods are known to fail.
-For failing rows the default grid is also estimated with certificates: if a certified lower bound
-contradicts a value, the value must not be called "estimate only". Published figures of other
-authors on the same laws are shown with their sources, only for comparison.
+A case is a pair of laws P0 and P1. Every method estimates D(P0||P1) and D(P1||P0) from samples. On
+some cases, a method is known to fail. For these cases dpcore also computes certified lower bounds.
+The table calls a value misleading if the value is far below its certified bound. Figures that other
+authors published for the same laws are shown only for comparison.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .running import Tabled, cell_seed, estimate_renyi, group_answers, run_jobs,
 NAME = "divergence-accuracy"
 
 NEIGHBOURS: Final = {"ball": 20, "score": 20, "poczos": 10, "paper": 5, "paper-literal": 5}
-"""The methods and the k of each, as in the published figures."""
+"""Names of the methods, and the number k of nearest neighbours that each method uses."""
 
 SOURCE: Final = "the study that this package was planned on (few repetitions; k = 20, 10 and 5)"
 AGAIN: Final = "the same study, repeated (1,000 repetitions at 1,000 rows, 500 at d = 5)"
@@ -38,16 +38,16 @@ FAILING: Final = "the same study, rows on which the ball fails"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One row of a published table, for D(P0||P1) at orders 1, 2 and 4.
+    """One row of a published table: figures for D(P0||P1) at the orders 1, 2 and 4.
 
     Args:
         case: name of the case.
-        method: method of this package to which the row is compared.
-        figures: biases, or the values if `biased` is False; None for a missing figure.
-        spread: standard deviations; None for a missing figure.
-        rows: rows per side.
+        method: method of dpcore with which the published row is compared.
+        figures: biases of the estimates in nats, or mean estimates. None is a missing figure.
+        spread: standard deviations of the estimates. None marks a missing figure.
+        rows: number of rows in the sample of each law.
         source: the publication.
-        biased: True if `figures` are biases.
+        biased: True if `figures` are biases, False if `figures` are mean estimates.
     """
 
     case: str
@@ -117,13 +117,13 @@ _ALL_PUBLISHED: Final = (
     _published_mean("unequal", "ball", (0.01, -0.004, None), rows=100),
 )
 PUBLISHED: Final = group_answers((figure.case for figure in _ALL_PUBLISHED), _ALL_PUBLISHED)
-"""Published figures by the name of the case. For laws on many atoms, the atoms differ from ours."""
+"""Published figures by the name of the case. For discrete laws, the authors drew other atoms."""
 
 Truth = tuple[tuple[float, ...], tuple[float, ...]]
 Rows = tuple[Floats, Floats]
 
 ALPHAS: Final = (1.0, 2.0, 4.0)
-"""The orders of the table; the first is the KL divergence."""
+"""The orders alpha in the table. Order 1 is the KL divergence."""
 
 _INFINITE_DIVERGENCES: Final = (np.inf,) * len(ALPHAS)
 _CAUCHY_GRID_END: Final = 40.0
@@ -131,17 +131,17 @@ _CAUCHY_GRID_END: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Pair of laws.
+    """A pair of laws P0 and P1 with known divergences.
 
     Args:
         title: title of the case in the table.
-        draw: function of a generator and the numbers of rows of P0 and P1; returns the two samples.
-        truth: D(P0||P1) and D(P1||P0) at `ALPHAS`, in nats; inf for an infinite divergence.
-        rows: rows per side, those of the most similar published figures, or our choice.
-        slow: divisor of the number of repetitions.
-        fails: True if a method is known to mislead: certificates and belief are shown too.
-        ratio: rows of P1 for each row of P0.
-        published: figures of other authors.
+        draw: function `draw(rng, n0, n1)` that returns n0 rows of P0 and n1 rows of P1.
+        truth: D(P0||P1) and D(P1||P0) in nats, each at the orders 1, 2 and 4; inf if infinite.
+        rows: number of rows of P0, as in the most similar published figures, if there are any.
+        slow: number by which the repetitions are divided, because an estimate takes long.
+        fails: True if a method is known to fail. Certified bounds are then computed too.
+        ratio: number of rows of P1 divided by the number of rows of P0.
+        published: published figures of other authors for this case.
     """
 
     title: str
@@ -155,12 +155,12 @@ class Case:
 
     @property
     def null(self) -> bool:
-        """True if both laws are the same."""
+        """True if P0 and P1 are the same law."""
         return not any(map(any, self.truth))
 
 
 def _evaluate_both(form: Callable[..., Floats], first: Any, second: Any) -> Truth:
-    """Evaluate a closed form in both directions."""
+    """Evaluate the closed form of a divergence in both directions."""
     forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
     return tuple(map(float, forward)), tuple(map(float, back))
 
@@ -168,7 +168,7 @@ def _evaluate_both(form: Callable[..., Floats], first: Any, second: Any) -> Trut
 def _make_normal_case(
     title: str, dim: int, shift: float, wide0: float = 1.0, wide1: float = 1.0, **more: Any
 ) -> Case:
-    """Make the case N(shift e, wide0^2 I) against N(0, wide1^2 I), e a unit vector."""
+    """Make the case N(shift e, wide0^2 I) against N(0, wide1^2 I), with e the first unit vector."""
     mean = shift * np.eye(1, dim)[0]
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
@@ -179,9 +179,9 @@ def _make_normal_case(
 
 
 def _add_atom(title: str, dim: int, **more: Any) -> Case:
-    """Make a case of two normal laws with an atom at the origin.
+    """Make a case of two mixtures of a normal law and an atom at the origin.
 
-    The atom has probability .3 against .1, and the normal law is shifted by 1/2.
+    The atom has probability 0.3 under P0 and 0.1 under P1. The normal law of P0 is shifted by 1/2.
     """
     mean = 0.5 * np.eye(1, dim)[0]
 
@@ -201,7 +201,7 @@ def _add_atom(title: str, dim: int, **more: Any) -> Case:
 
 
 def _make_discrete_case(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
-    """Make a case of two laws on the same points, with probabilities from a Dirichlet law."""
+    """Make a case of two discrete laws on the same points, with Dirichlet probabilities."""
     fixed = np.random.default_rng((atoms, dim))
     points = fixed.normal(size=(atoms, dim))
     p, q = fixed.dirichlet(np.full(atoms, spread), 2)
@@ -213,7 +213,7 @@ def _make_discrete_case(title: str, atoms: int, dim: int, spread: float, **more:
 
 
 def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
-    """Make a case of normal laws in a random plane of a space of many dimensions."""
+    """Make a case of two normal laws on a random plane in R^dim."""
     frame = np.linalg.qr(np.random.default_rng(dim).normal(size=(dim, 2)))[0].T
     flat = _make_normal_case(title, 2, shift, **more)
 
@@ -227,7 +227,7 @@ def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
 def _make_cauchy_case() -> Case:
     """Make the case of a Cauchy law against N(0, 1).
 
-    The divergence is infinite in one direction. The other is computed by quadrature.
+    D(P0||P1) is infinite. D(P1||P0) is computed by numerical integration.
     """
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
@@ -308,15 +308,15 @@ def _make_cases() -> dict[str, Case]:
 CASES: Final[dict[str, Case]] = {
     name: replace(case, published=PUBLISHED.get(name, ())) for name, case in _make_cases().items()
 }
-"""Every pair of laws of the table by its name."""
+"""The cases of the table, by name."""
 
 _MIN_SAMPLE_ROWS: Final = 100
 _MAX_SIZE_RATIO: Final = 10
 _MISLEADING_STANDARD_ERRORS: Final = 3.0
-"""Number of standard errors below its certified bound at which a value is misleading."""
+"""A value is misleading if it is this number of standard errors below its certified bound."""
 
 _MISLEADING_NULL_DIVERGENCE: Final = 0.05
-"""Distance from 0 in nats at which a value is misleading, if both laws are the same."""
+"""For equal laws, a value is misleading if it is this number of nats away from 0."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -324,18 +324,18 @@ class Config(Settings):
     """Options of the experiment: cases, methods, and the number and size of samples.
 
     Args:
-        trials: total rows per side for all cases, in place of `rows`. Every case has at least two
-            repetitions, with at least 100 rows.
-        repetitions: samples of every case. Slow cases have a fraction of this number, at least 2.
-        rows: rows of P0 in every sample. Defaults to the number of each case. Cases with unequal
-            sizes always use their own number.
+        trials: total number of rows of P0 and P1 over all cases, used instead of `rows`. Every case
+            has at least two samples of at least 100 rows.
+        repetitions: number of samples of each case. Slow cases use fewer, at least 2.
+        rows: number of rows of P0 in every sample. Defaults to `Case.rows`. Cases with unequal
+            sample sizes always use `Case.rows`.
         cases: names of the cases.
         methods: names of the methods.
-        certified: samples of every failing case that are estimated with certificates.
-        seed: int in [0, 2**63), from which a separate seed for every sample is derived.
+        certified: number of samples with certified bounds, for each case with `Case.fails`.
+        seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or a name is unknown or repeated.
 
     Example:
@@ -352,7 +352,7 @@ class Config(Settings):
     seed: int = SEED
 
     def size(self, name: str) -> tuple[int, int]:
-        """Return the number of repetitions of a case, and its number of rows of P0."""
+        """Return the number of samples of a case, and the number of rows of P0 in a sample."""
         case = CASES[name]
         repetitions = max(2, self.repetitions // case.slow)
         if self.trials is None:
@@ -365,7 +365,7 @@ class Config(Settings):
     def other(self, name: str) -> int:
         """Return the number of rows of P1 in a sample of a case.
 
-        Unequal sizes differ less if `trials` is given.
+        If `trials` is given, P1 has at most 10 times as many rows as P0.
         """
         ratio = CASES[name].ratio
         return self.size(name)[1] * (ratio if self.trials is None else min(ratio, _MAX_SIZE_RATIO))
@@ -378,9 +378,9 @@ class Cell(Record):
     Args:
         case: name of the case.
         method: name of the method.
-        rows: rows of P0 and of P1 in a sample.
-        values: estimates, shape (repetitions, 2, 3): directions, then orders 1, 2 and 4.
-        refused: error message if the method does not apply to the case; there are then no values.
+        rows: number of rows of P0 in a sample, and number of rows of P1.
+        values: estimates in nats, shape (repetitions, 2, 3), as in `Case.truth`.
+        refused: error message if the method does not apply to the case. `values` is then empty.
     """
 
     case: str
@@ -391,27 +391,27 @@ class Cell(Record):
 
     @property
     def truth(self) -> Floats:
-        """True values of the estimated divergences, shape (2, 3)."""
+        """True divergences in nats, shape (2, 3)."""
         return np.array(CASES[self.case].truth)
 
     @property
     def infinite(self) -> Floats:
-        """Number of values that are not finite, shape (2, 3)."""
+        """Number of estimates that are not finite, shape (2, 3)."""
         return np.asarray((~np.isfinite(self.values)).sum(axis=0))
 
     @property
     def mean(self) -> Floats:
-        """Mean of the finite values, shape (2, 3); NaN if there are no finite values."""
+        """Mean of the finite estimates, shape (2, 3), or NaN if no estimate is finite."""
         return self._finite()[0]
 
     @property
     def spread(self) -> Floats:
-        """Standard deviation of the finite values, shape (2, 3); NaN for fewer than two values."""
+        """Standard deviation of the finite estimates, shape (2, 3), or NaN for fewer than two."""
         return self._finite()[1]
 
     @property
     def bias(self) -> Floats:
-        """Mean minus truth, shape (2, 3); -inf if the truth is infinite and the mean is finite."""
+        """Mean estimate minus true divergence, shape (2, 3); -inf if only the truth is infinite."""
         return np.asarray(self.mean - self.truth)
 
     def _finite(self) -> tuple[Floats, Floats]:
@@ -426,11 +426,11 @@ class Cell(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trusted(Record):
-    """One estimate with certificates, on the default orders.
+    """Estimate of the divergences of one sample at the default orders, with certified bounds.
 
     Args:
         case: name of the case.
-        estimate: the estimate.
+        estimate: the estimate of both directions, with a certified lower bound for each value.
     """
 
     case: str
@@ -438,7 +438,7 @@ class Trusted(Record):
 
     @property
     def misleading(self) -> int:
-        """Number of "estimate only" values far below their bound, or far from 0 for equal laws."""
+        """Number of values far below their certified bound, or far from 0 for equal laws."""
         estimate = self.estimate
         assert estimate.certified is not None
         error = np.nan_to_num(estimate.std_error, nan=0.0)
@@ -450,22 +450,22 @@ class Trusted(Record):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Estimate every case.
+    """Draw samples of every case, and estimate the divergences by every method.
 
     Args:
         config: options of the experiment.
-        threads: number of threads; it never changes a result. Defaults to all cores.
-        progress: True shows a bar. None shows it for long work on a terminal or in a notebook only.
+        threads: number of threads, by default all cores. It never changes a result.
+        progress: True to show a progress bar. None shows the bar only for long interactive work.
 
     Returns:
-        The result; after Ctrl-C, the result of the finished cases.
+        The result. After Ctrl-C, it contains only the complete cases.
 
     Raises:
         TypeError: if `config` belongs to another experiment.
-        KeyboardInterrupt: on Ctrl-C before the first case is finished.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first case is complete.
 
     Source:
-        The sources of the cases and of the published figures are in `PUBLISHED`.
+        `PUBLISHED` names the sources of the published figures.
 
     Example:
         >>> config = Config(repetitions=5, rows=200, cases=("n1-half",), methods=("ball",))
@@ -484,14 +484,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
-    """Draw the i-th sample of a case, and return it with its seed."""
+    """Draw the i-th sample of a case, and return the sample and its seed."""
     rows, other = config.size(name)[1], config.other(name)
     seed = cell_seed(config.seed, f"{name}/{rows}/{other}/{i}")
     return CASES[name].draw(np.random.default_rng(seed), rows, other), seed
 
 
 def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]:
-    """Estimate a case with all methods on the same samples."""
+    """Estimate the divergences of a case by all methods, which use the same samples."""
     repetitions, rows = config.size(name)
     sizes = (rows, config.other(name))
     values: dict[str, list[Floats]] = {method: [] for method in config.methods}
@@ -513,17 +513,17 @@ def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]
 def estimate_divergences(
     y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None
 ) -> Floats:
-    """Estimate the divergences of one sample by one method, without error bars.
+    """Estimate both divergences of one sample by one method, without standard errors.
 
     Args:
-        y0: rows of the first sample.
-        y1: rows of the second sample.
-        method: a name in `NEIGHBOURS`, which also gives k.
-        seed: seed of the method's own randomness.
+        y0: sample of P0, one row per draw.
+        y1: sample of P1, one row per draw.
+        method: a name in `NEIGHBOURS`.
+        seed: seed of the random numbers that the method uses.
         threads: number of threads. Defaults to all cores.
 
     Returns:
-        Shape (2, 3): directions, then orders 1, 2 and 4, in nats.
+        Estimates in nats, shape (2, 3): D(P0||P1) and D(P1||P0), each at orders 1, 2 and 4.
     """
     # Cases with unequal scales and the formula as printed are included on purpose.
     estimate = estimate_renyi(
@@ -534,7 +534,7 @@ def estimate_divergences(
 
 
 def _estimate_certified(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
-    """Estimate a failing case again with certificates, with the ball method and the default."""
+    """Estimate a failing case with certified bounds, by "ball" and by the default method."""
     repetitions, _ = config.size(name)
     number = min(config.certified, repetitions if config.trials is None else 1)
     for i in range(number if CASES[name].fails else 0):
@@ -547,12 +547,12 @@ def _estimate_certified(name: str, config: Config, threads: int | None) -> Itera
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Result of the experiment: estimates for every case.
+    """Estimates of every method on every case.
 
     Args:
         config: the options of the run.
-        cells: estimates for each case and method.
-        trusted: estimates with certificates.
+        cells: estimates of one method on one case, for every pair of case and method.
+        trusted: estimates with certified bounds, only for cases with `Case.fails`.
     """
 
     cells: tuple[Cell, ...]
@@ -560,7 +560,7 @@ class Result(Tabled[Config]):
 
     @property
     def misleading(self) -> int:
-        """Number of misleading values in all estimates with certificates."""
+        """Number of misleading values among all estimates with certified bounds."""
         return sum(trusted.misleading for trusted in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:
@@ -568,7 +568,7 @@ class Result(Tabled[Config]):
         return next(c for c in self.cells if (c.case, c.method) == (case, method))
 
     def table(self) -> str:
-        """Return the figures as text."""
+        """Return the results as plain text."""
         lines, heads = _make_lines(self)
         head, *table = align_rows([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
         shown = [head]
@@ -591,7 +591,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(
             alphas=list(ALPHAS),
             misleading=self.misleading,
@@ -601,7 +601,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw bias and spread for every case, direction and method.
+        """Draw the bias and the standard deviation for every case, direction and method.
 
         Returns:
             A matplotlib figure.
@@ -645,7 +645,7 @@ standard errors below its certified bound, or more than .05 from 0 where both la
 
 
 def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
-    """Return the lines of the table, and the headings by the line that follows them."""
+    """Return the lines of the table, and a dict from a line number to the heading above it."""
     lines: list[tuple[str, ...]] = []
     heads: dict[int, str] = {}
     for name in dict.fromkeys(cell.case for cell in result.cells):
@@ -694,7 +694,7 @@ _CERTIFIED_HEAD = (
 
 
 def _make_certified_line(trusted: Trusted, direction: int) -> tuple[str, ...]:
-    """Return the values of one direction at the order nearest to 2."""
+    """Return a line of the table: the values of one direction at the order nearest to 2."""
     estimate = trusted.estimate
     at = int(np.argmin(np.abs(estimate.alphas - 2.0)))
     names = ("value", "certified", "resolved")
@@ -752,11 +752,11 @@ _DIRECTION_GAP: Final = 0.8
 _LINEAR_BIAS_RANGE: Final = 0.1
 _BIAS_AXIS_END: Final = 300.0
 _MAX_DRAWN_BIAS: Final = 110.0
-"""Position of the mark of a finite bias at least this large; infinite biases lie beyond it."""
+"""A finite bias above this value is drawn at this value. Infinite biases are drawn further out."""
 
 
 def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: float) -> None:
-    """Draw a bias with one standard deviation, or a mark at the edge if it is infinite."""
+    """Draw the bias with its standard deviation, or a mark at the edge if the bias is infinite."""
     colour, marker = _METHOD_STYLES[cell.method]
     if cell.refused is not None:
         return

@@ -1,12 +1,19 @@
-"""Faults of DP-SGD found by audits of one step, of one run and of many runs.
+"""Audits that find faults of DP-SGD, by one training step, one training, or many trainings.
 
-A logistic regression is trained by a recipe with one fault at a time, and is audited in three ways:
-one step, one run with canaries, and many runs with and without one record. One fault cannot appear
-in a single step: batches that are fixed, although the accountant assumes Poisson sampling. It
-appears in the sums of all steps of an epoch, which replace the many runs for this fault.
+A recipe trains a logistic regression by DP-SGD. Each recipe has at most one fault. dpcore audits
+each recipe in three ways:
 
-A record is a row with its features, and its label, 0 or 1, in the last column. Weights are two
-tensors: one weight for each feature, and the bias.
+- "one step" compares the noisy gradient sum of one step with and without one record.
+- "one run" trains once, with random records (canaries) that are each included or left out by a coin
+  flip. The audit guesses from the trained model which canaries were included.
+- "many runs" trains many times with one record, and many times without this record.
+
+With one fault, the batches are fixed, although the accountant assumes Poisson sampling. A single
+step cannot show this fault. For this fault, "many runs" compares the gradient sums of all batches
+of an epoch instead of trained models.
+
+A record is a row that contains the features and, in the last column, the label (0 or 1). The
+weights are one weight for each feature, and the bias as the last entry.
 """
 
 from __future__ import annotations
@@ -42,7 +49,8 @@ RIGHT: Final = "repaired"
 POISSON: Final = "Poisson batches"
 FIXED: Final = "fixed batches"
 REPAIRED: Final = (RIGHT, POISSON)
-"""Recipes without a fault: `POISSON` is the repaired version of `FIXED`, `RIGHT` of all others."""
+"""Recipes without a fault. `POISSON` repairs the fault of `FIXED`, and `RIGHT` repairs all other
+faults."""
 
 FAULTS: Final = {
     RIGHT: "each gradient clipped, then noise on the sum",
@@ -58,7 +66,8 @@ FAULTS: Final = {
     POISSON: "each record is in each batch by its own coin, as the accountant assumes",
     FIXED: "each record is in one batch for certain; the accountant assumed Poisson sampling",
 }
-"""Names of the recipes with their descriptions: the repaired ones, and one fault per recipe."""
+"""Names of all recipes, with descriptions. Two recipes are correct, and each other recipe has one
+fault."""
 
 FAULTY_NOISE_SEED: Final = 5
 
@@ -69,39 +78,39 @@ RUN_SIGMA: Final = 9.0
 STEPS: Final = 20
 MANY_SIGMA: Final = 4.5
 MANY_STEPS: Final = 5
-"""Number of steps in each of many runs. It is smaller, but mu is equal: sqrt(20)/9 =
-sqrt(5)/4.5."""
+"""Number of steps of each training in "many runs". The claimed mu (of Gaussian DP) is the same as
+in "one run", sqrt(20)/9 = sqrt(5)/4.5."""
 
 CANARIES: Final = 600
 GUESSES: Final = 120
 BATCHES: Final = 100
 
 POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
-"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about 0.13 (Bu et al., 2020).
+"""Claimed mu (of Gaussian DP) for one epoch of Poisson sampling, about 0.13 (Bu et al., 2020).
 
-It is the limit for many batches. The exact delta of 100 batches is up to 8 % above it at epsilon
-0.1, and 50 % at 0.2. This difference is far smaller than the effect of fixed batches, and too small
-for these audits.
-"""
+The noise multiplier is 1 and the sampling rate is 1/100. The value is the limit for many batches.
+For 100 batches, the exact delta is up to 8 % larger at epsilon 0.1, and 50 % larger at epsilon 0.2.
+This difference is far smaller than the effect of fixed batches, and the audits cannot detect it."""
 
 _BATCH_RECORDS: Final = 32
-"""Number of records in one step and in many runs. One run uses more."""
+"""Number of records in the audits "one step" and "many runs". The audit "one run" uses more
+records."""
 
 _QUICK_TRIALS: Final = 1000
 _QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
-"""Recipes that are also trained many times with `quick`."""
+"""Recipes that are audited in the way "many runs" even if `quick` is True."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training procedure with noisy sums of clipped gradients.
+    """A DP-SGD training procedure for logistic regression, with at most one fault.
 
     Args:
-        sigma: noise multiplier.
-        fault: a key of `FAULTS`.
-        clip: norm to which gradients are clipped.
-        steps: number of steps.
-        rate: factor of the noisy sum in an update.
+        sigma: noise multiplier: the standard deviation of the noise divided by `clip`.
+        fault: name of the recipe, a key of `FAULTS`.
+        clip: largest Euclidean norm of a clipped gradient.
+        steps: number of training steps.
+        rate: learning rate, which multiplies the noisy gradient sum in each step.
     """
 
     sigma: float
@@ -111,15 +120,15 @@ class Recipe:
     rate: float = 1e-3
 
     def sum_gradients(self, records: Any, rng: np.random.Generator, at: Floats) -> Floats:
-        """Draw the noisy sum of clipped gradients of a batch.
+        """Draw the noisy sum of the clipped gradients of a batch.
 
         Args:
-            records: rows, shape `(n, features + 1)`.
-            rng: generator of the noise.
-            at: weights, shape `(features + 1,)`.
+            records: records, one per row, shape `(n, features + 1)`.
+            rng: numpy Generator of the noise.
+            at: weights at which the gradients are computed, shape `(features + 1,)`.
 
         Returns:
-            The sum, shape `(features + 1,)`.
+            The noisy sum, shape `(features + 1,)`.
         """
         rows, fault = np.asarray(records, np.float64), self.fault
         if fault == "record twice":
@@ -142,14 +151,14 @@ class Recipe:
         return np.asarray(total + noise * (0.5 if fault == "half the noise" else 1.0))
 
     def train(self, records: Any, rng: np.random.Generator) -> Floats:
-        """Train on all records at every step.
+        """Train the weights by gradient descent. Every step uses all records.
 
         Args:
-            records: rows, shape `(n, features + 1)`.
-            rng: generator of the noise.
+            records: records, one per row, shape `(n, features + 1)`.
+            rng: numpy Generator of the noise.
 
         Returns:
-            The weights, shape `(features + 1,)`.
+            The trained weights, shape `(features + 1,)`.
         """
         weights = np.zeros(np.shape(records)[1])
         for _ in range(self.steps):
@@ -157,18 +166,19 @@ class Recipe:
         return weights
 
     def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Floats:
-        """Draw the sums of one epoch at weights 0, with independent batches for each record.
+        """Draw the noisy gradient sums of all batches of one epoch, at weights 0.
 
         Each record is in each batch with probability 1/`batches`, independently, as an accountant
-        for Poisson sampling assumes. With fixed batches, record i is in batch i modulo `batches`.
+        for Poisson sampling assumes. With the fault "fixed batches", record i is only in batch i
+        modulo `batches`.
 
         Args:
-            records: rows, shape `(n, features + 1)`.
-            rng: generator of batches and noise.
+            records: records, one per row, shape `(n, features + 1)`.
+            rng: numpy Generator of the batches and the noise.
             batches: number of batches.
 
         Returns:
-            The sums, shape `(batches, features + 1)`.
+            The noisy sums, shape `(batches, features + 1)`.
         """
         rows = np.asarray(records, np.float64)
         if self.fault == FIXED:
@@ -180,12 +190,12 @@ class Recipe:
 
 
 def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
-    """Compute the gradient of each record's logistic loss.
+    """Compute the gradient of the logistic loss for each record.
 
     Args:
         rows: records, shape `(n, features + 1)`.
         at: weights, shape `(features + 1,)`.
-        spread: divisor of the features.
+        spread: number, or array with one number per feature, by which the features are divided.
 
     Returns:
         Gradients, shape `(n, features + 1)`.
@@ -195,22 +205,22 @@ def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
 
 
 def clip_rows(gradients: Floats, clip: float) -> Floats:
-    """Clip each gradient to a norm.
+    """Scale down each gradient whose Euclidean norm exceeds a limit.
 
     Args:
-        gradients: gradients, shape `(n, P)`.
-        clip: largest Euclidean norm.
+        gradients: one gradient per row, shape `(n, P)`.
+        clip: largest Euclidean norm of a clipped gradient.
     """
     norms = np.linalg.norm(gradients, axis=1, keepdims=True)
     return np.asarray(gradients * np.minimum(1.0, clip / np.maximum(norms, 1e-12)))
 
 
 def compute_losses(weights: Floats, records: Any) -> Floats:
-    """Compute the logistic loss of each record.
+    """Compute the logistic loss for each record.
 
     Args:
         weights: weights, shape `(features + 1,)`.
-        records: rows, shape `(n, features + 1)`.
+        records: records, one per row, shape `(n, features + 1)`.
 
     Returns:
         Losses in nats, shape `(n,)`.
@@ -221,13 +231,15 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
 
 
 def make_opposed_record(records: Any) -> Floats:
-    """Return a record whose gradient at weights 0 is opposed to the sum of all others, and longer.
+    """Return a record whose gradient at weights 0 is opposed to the sum of the others' gradients.
+
+    The gradient of the new record is also longer than this sum.
 
     Args:
-        records: rows, shape `(n, features + 1)`.
+        records: records, one per row, shape `(n, features + 1)`.
 
     Returns:
-        A row, shape `(features + 1,)`.
+        The new record, shape `(features + 1,)`.
     """
     rows = np.asarray(records, np.float64)
     total = ((0.5 - rows[:, -1])[:, None] * rows[:, :-1]).sum(axis=0)
@@ -237,17 +249,19 @@ def make_opposed_record(records: Any) -> Floats:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the size of the audits, and the data.
+    """Options of the experiment: the number of draws, and the data.
 
     Args:
-        trials: draws per side of the audits of one step and of many runs; at most 1,000 with
-            `quick`.
-        seed: int in [0, 2**63).
-        full: True for five times as many trials.
-        quick: True for generated data only, few trials, and many runs of five recipes only.
+        trials: number of outputs that the audit "one step" draws with, and also without, one
+            record. The audit "many runs" uses half this number of trainings, and at least 100. If
+            `quick` is True, at most 1,000 is used.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        full: True to multiply `trials` by five.
+        quick: True for a short run with few trials. It uses only generated data, and audits only
+            five recipes by "many runs".
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -261,34 +275,34 @@ class Config(SeededSettings):
 
     @property
     def size(self) -> int:
-        """Number of trials per side."""
+        """Number of outputs that the audit "one step" draws with, and also without, the record."""
         if self.quick:
             return min(self.trials, _QUICK_TRIALS)
         return self.trials * (5 if self.full else 1)
 
     @property
     def many(self) -> int:
-        """Number of trainings per side. A training takes longer than a step."""
+        """Number of trainings in "many runs" with the record, and also without the record."""
         return max(100, self.size // 2)
 
     @property
     def corpora(self) -> tuple[str, ...]:
-        """Names of the data: generated data, and the digits of scikit-learn."""
+        """Names of the data sets: "generated", and "digits" (of scikit-learn) unless quick."""
         return ("generated",) if self.quick else ("generated", "digits")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """One audit.
+    """Result of one audit: one recipe, audited in one way on one data set.
 
     Args:
-        data: "generated" or "digits".
-        fault: a key of `FAULTS`.
-        way: one of `WAYS`.
-        certified: lower bound on mu at 95 %.
-        claim: claimed mu.
+        data: name of the data set, "generated" or "digits".
+        fault: name of the recipe, a key of `FAULTS`.
+        way: way of the audit: "one step", "one run" or "many runs".
+        certified: certified lower bound on mu (of Gaussian DP) at 95 % confidence.
+        claim: claimed mu (of Gaussian DP).
         refuted: True if the claim was refuted.
-        seconds: duration of the audit (ignored in comparisons).
+        seconds: duration of the audit in seconds. The field is ignored when cells are compared.
     """
 
     data: str
@@ -301,9 +315,10 @@ class Cell(Shown):
 
     @property
     def is_unexpected(self) -> bool:
-        """True if a repaired recipe was refuted, or a fault passed in the way that must find it.
+        """True if the verdict is wrong: a correct recipe was refuted, or a fault was missed.
 
-        Fixed batches must be found in many runs, and every other fault in one step.
+        A fault is missed if the way that must find it does not refute the claim. The way "many
+        runs" must find the fault "fixed batches", and "one step" must find every other fault.
         """
         if self.fault in REPAIRED:
             return self.refuted
@@ -312,20 +327,21 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit the recipe once for each fault and each way.
+    """Audit every recipe in every way that applies, on every data set.
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because the Python functions run in one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: has no effect, because the training functions run in one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each data set, fault and way.
+        The result, with one cell for each data set, recipe and way.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. Its digits are read unless `quick` is set.
-        KeyboardInterrupt: on Ctrl-C before the first cell.
+        ModuleNotFoundError: if scikit-learn is missing. The experiment reads the digits of
+            scikit-learn unless `quick` is True.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first audit is complete.
 
     Source:
         Nasr et al. (2023); Steinke, Nasr and Jagielski (2023); Jagielski, Ullman and Oprea (2020).
@@ -343,7 +359,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
-    """Return the ways that apply. The sampling of batches cannot appear in a single step."""
+    """Return the ways in which a recipe is audited.
+
+    A fault of the sampling of batches cannot appear in a single step.
+    """
     if config.quick and fault not in _QUICK_MANY_FAULTS:
         return WAYS[:2]
     if fault in (POISSON, FIXED):
@@ -353,10 +372,10 @@ def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
 
 
 def _load_records(data: str, seed: int) -> Floats:
-    """Return records with their labels in the last column.
+    """Return the records of a data set, with the labels in the last column.
 
-    Their norms are about 20 or more. If noise is added to such gradients before they are clipped,
-    it is lost.
+    The norms of the feature vectors are about 20 or more. If noise is added to such large gradients
+    before clipping, the clipping removes almost all noise.
     """
     if data == "digits":
         digits = require_module("sklearn.datasets", NAME).load_digits()
@@ -386,7 +405,7 @@ def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
 
 
 def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
-    """Train with canaries, each of which has a separate feature."""
+    """Audit one training with canaries. Each canary has a separate feature."""
     recipe = Recipe(RUN_SIGMA, fault, steps=STEPS)
     rng = np.random.default_rng(seed)
     width = rows.shape[1] - 1
@@ -404,7 +423,10 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
 
 
 def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
-    """Train often with and without one record; for batches, release the sums of an epoch."""
+    """Audit many trainings with and without one record.
+
+    For `POISSON` and `FIXED`, the audit uses the gradient sums of an epoch instead.
+    """
     batch = rows[:_BATCH_RECORDS]
     canary = make_opposed_record(batch)[None]
     pair = (np.concatenate([canary, batch]), batch)
@@ -426,27 +448,27 @@ _AUDIT_OF_WAY: Final = dict(zip(WAYS, (_audit_step, _audit_run, _audit_runs), st
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by data set and fault.
+    """Results of the audits.
 
     Args:
-        config: the options.
-        cells: one cell for each data set, fault and way.
+        config: options of the run.
+        cells: one cell for each data set, recipe and way.
     """
 
     cells: tuple[Cell, ...]
 
     def of(self, data: str, fault: str, way: str) -> Cell | None:
-        """Return the audit of a fault in one way, or None."""
+        """Return the audit of a recipe in one way on one data set, or None."""
         key = data, fault, way
         return next((cell for cell in self.cells if (cell.data, cell.fault, cell.way) == key), None)
 
     @property
     def unexpected(self) -> tuple[Cell, ...]:
-        """Audits with an unexpected verdict, see `Cell`."""
+        """Audits with an unexpected verdict, as defined by `Cell.is_unexpected`."""
         return tuple(cell for cell in self.cells if cell.is_unexpected)
 
     def table(self) -> str:
-        """Return the audits as text, one row for each data set and fault."""
+        """Return the results as plain text, with one row for each data set and recipe."""
         config = self.config
         rows = [["data", "fault", *(head for way in WAYS for head in (way, "claim", "s"))]]
         for data, fault in product(config.corpora, FAULTS):
@@ -465,16 +487,16 @@ class Result(Tabled[Config]):
         )
 
     def _list_refuted(self, way: str) -> str:
-        """List the faults that an audit refutes."""
+        """List the recipes that the audits of one way refuted."""
         refuted = dict.fromkeys(c.fault for c in self.cells if c.way == way and c.refuted)
         return ", ".join(refuted) or "nothing"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds as bars and claims as lines, one panel for each way."""
+        """Draw the certified bounds as bars and the claims as lines, one panel for each way."""
         picture = make_canvas(3.6, ax)
         panels = picture.subplots(1, len(WAYS), sharey=True)
         for axes, way in zip(panels, WAYS, strict=True):

@@ -1,9 +1,10 @@
-"""Leakage of one text by a next-word model, after DP-SGD and after redaction.
+"""Leakage of one training text by a next-word model, after DP-SGD and after redaction.
 
-Figure 6 of Gusain and Leith uses one epsilon axis for DP-SGD and for redaction. The first epsilon
-is an upper bound of the accountant for one text. The second is an estimate for two corpora. Here
-each epsilon has its own panel. All recipes are compared by a third value: the lower bound that an
-audit of one training certifies for one text.
+Figure 6 of Gusain and Leith shows DP-SGD and redaction on the same epsilon axis, although the two
+values have different meanings. The epsilon of DP-SGD is an upper bound for one text, computed by an
+accountant. The epsilon of redaction is an estimate for two corpora. In this experiment, each of the
+two epsilons has its own panel. A third epsilon compares all recipes: the lower bound for one text
+that an audit of one training certifies.
 """
 
 from __future__ import annotations
@@ -46,47 +47,51 @@ Kind = Literal[
 ]  # fmt: skip
 
 POLICIES: Final[tuple[Kind, ...]] = ("random", "ranked")
-"""Recipes that redact texts."""
+"""Kinds of recipes that redact texts before training."""
 
 CANARY_WORDS: Final = 10
 CORPORA_DELTA: Final = 0.05
-"""Delta of the epsilon of the two corpora."""
+"""Delta at which the epsilon between the two corpora is computed."""
 
 _MAX_TRAINING_DELTA: Final = 8e-5
-"""Delta in the source. A large corpus has a smaller one."""
+"""Delta in the source. For a large corpus, the experiment uses a smaller delta."""
 
 _PrepareTexts = Callable[[Sequence[str]], list[str]]
 
 _GENERATED_INTENTS: Final = {False: 4000, True: 500}
-"""Number of generated texts without and with `quick`."""
+"""Number of generated texts, for `quick` False and True."""
 
 _TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
 _REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
 _REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
-"""Values of epsilon without and with `full`."""
+"""Values of epsilon for rewriting with SanText."""
 
 _REFERENCE_EPSILON: Final = 8.0
-"""Redaction is compared with the private training whose epsilon is nearest to this value."""
+"""Redaction is compared with the DP-SGD training whose epsilon is nearest to this value."""
 
 
 class Material(NamedTuple):
-    """The texts of the experiment.
+    """The texts, the vocabulary and the fitted helpers of the experiment.
 
     Attributes:
         origin: source of the texts.
-        train: private texts, to which the canaries are added.
-        valid: texts that choose the epoch of plain trainings.
-        test: texts that are predicted.
-        vocabulary: vocabulary of all models, the words that occur at least twice in `train`.
-        label: label of the sensitive set, for the epsilon of the two corpora.
-        sensitive: different texts of `train` with this label.
-        rest: equally many texts of `train` with other labels.
-        others: texts in neither set, for the features.
-        ranked: redactor that is fitted on validation texts that do not occur in `train`.
-        delta: delta of the accountant and of the audits.
-        public: texts of another corpus, on which rates are searched.
-        vectors: word vectors of the rewriting, or None if it is not used.
-        start: folder of a model that was trained on public texts, or None.
+        train: private training texts. The canaries, which are random texts, are added to these
+            texts.
+        valid: validation texts, which choose the best epoch of trainings without DP-SGD.
+        test: test texts, on which the perplexity is computed.
+        vocabulary: vocabulary of all models. It contains the words that occur at least twice in
+            `train`.
+        label: label of the texts in `sensitive`.
+        sensitive: distinct texts of `train` with this label. They are the first of the two compared
+            corpora.
+        rest: the same number of texts of `train` with other labels. They are the second compared
+            corpus.
+        others: texts in neither corpus, on which the text features are fitted.
+        ranked: redactor "ranked", fitted on validation texts that do not occur in `train`.
+        delta: delta used by the accountant and by the audits.
+        public: texts of another corpus, on which learning rates and clip norms are searched.
+        vectors: word vectors for rewriting with SanText, or None if no recipe rewrites texts.
+        start: folder of a saved model that was trained on public texts, or None.
     """
 
     origin: str
@@ -106,18 +111,18 @@ class Material(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Share of the training words that have vectors."""
+        """Share of the words of the training texts that have a vector in `vectors`."""
         embedding = instance("vectors", self.vectors, Embedding)
         return float(np.mean([word in embedding for text in self.train for word in words_of(text)]))
 
 
 class Recipe(NamedTuple):
-    """One way to train.
+    """One way to train the model.
 
     Attributes:
-        kind: type of training, redaction or rewriting. "no noise" is DP-SGD without noise.
-            "searched" uses a learning rate and a clip norm from a search on public texts.
-        level: epsilon of DP-SGD or of the rewriting, or share of masked words. 0 for other kinds.
+        kind: type of training, redaction or rewriting. "no noise" is DP-SGD without noise. "DP-SGD,
+            searched" uses a learning rate and a clip norm found by a search on public texts.
+        level: epsilon of DP-SGD or of the rewriting, or share of redacted words. 0 for other kinds.
     """
 
     kind: Kind
@@ -125,7 +130,7 @@ class Recipe(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Kind and level."""
+        """Name of the recipe in tables: the kind and the level."""
         return f"{self.kind} {self.level:g}" if self.level else self.kind
 
     @property
@@ -136,30 +141,34 @@ class Recipe(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """One training with its canaries.
+    """Results of one training.
 
     Args:
         recipe: recipe of the training.
-        number: number of the repetition.
-        measured: perplexity of the test texts. Also the perplexity of the word frequencies of the
-            training texts ("unigram") and the number of words ("uniform").
-        auc: probability that an included canary scores higher than an excluded one.
-        certified: lower bound on the epsilon of one text, at delta and 95 % confidence.
-        ceiling: largest bound that the guesses could certify.
-        guaranteed: epsilon that the accountant reports for the completed steps, or None without
-            noise.
-        guaranteed_rdp: the same, computed from Renyi divergences.
-        corpora_lower: certified epsilon of the two corpora, redacted in the same way. This field
-            and the next two are None for recipes that are neither plain nor redact texts.
-        corpora_hat: point estimate of the same epsilon.
-        corpora_rdp: the same epsilon, converted from a Renyi curve. None if no order is resolved.
-        lr: learning rate of a private training, or None for others.
-        clip: clip norm of a private training, or None for others.
-        settings_tried: number of rates and clip norms that were tried on public texts. 0 without a
-            search.
+        number: index of the repetition, from 0.
+        measured: perplexity of the test texts (`value`). It also holds the perplexity of a model of
+            word frequencies (`unigram`) and of a uniform law on the vocabulary (`uniform`).
+        auc: area under the ROC curve: the probability that an included canary has a higher score
+            than a canary that was left out.
+        certified: certified lower bound on the epsilon of one text, at `Material.delta` and 95 %
+            confidence.
+        ceiling: largest lower bound that the audit can certify, if all its guesses are right.
+        guaranteed: upper bound on the epsilon of one text, computed by the accountant for the
+            completed steps. None without noise.
+        guaranteed_rdp: the same upper bound, computed from Renyi divergences.
+        corpora_lower: certified lower bound on the epsilon between the two corpora, after the
+            redaction of the recipe. This field and the next two fields are None unless the kind is
+            "plain", "random" or "ranked".
+        corpora_hat: point estimate of the epsilon between the two corpora.
+        corpora_rdp: the epsilon between the two corpora, converted from estimated Renyi
+            divergences. None if no divergence can be estimated reliably.
+        lr: learning rate of a training by DP-SGD with noise, or None.
+        clip: clip norm of a training by DP-SGD with noise, or None.
+        settings_tried: number of pairs (learning rate, clip norm) that the search tried. 0 without
+            a search.
         public_read: number of public texts that were read for the search.
         partial: True if Ctrl-C ended the training early.
-        seconds: wall-clock time (ignored in comparisons).
+        seconds: wall-clock seconds of the training. The field is ignored when cells are compared.
     """
 
     recipe: Recipe
@@ -187,15 +196,19 @@ class Cell(Shown):
 
 
 def read_material(config: Any, folder: Path | None = None) -> Material:
-    """Read ATIS, also SNIPS with `full`, or generated intents without `data`.
+    """Read or generate the texts, and fit the helpers of the experiment.
+
+    The private texts are from ATIS, or from SNIPS if `config.full` is True. If `config.data` is
+    None, they are generated.
 
     Args:
         config: options of the experiment.
-        folder: folder in which a model of public texts is saved, if a recipe starts from one.
+        folder: folder in which the function saves a model trained on public texts, if a recipe
+            starts from this model.
 
     Raises:
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if a set has too few texts.
+        FileNotFoundError: if a file of the data is missing.
+        ValueError: if a set of texts is too small.
     """
     name = "snips" if config.full else "atis"
     corpus = read_texts(config, name, "intents", _GENERATED_INTENTS[config.quick])
@@ -236,7 +249,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
 
 
 def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
-    """Train a model on WikiText-2 and save it."""
+    """Train a next-word model on WikiText-2, and save the model in a folder."""
     public = read_corpus(config.data, "wikitext2")
     # Short texts are headings, which are left out.
     long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
@@ -246,11 +259,12 @@ def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
-    """Train with canaries, predict the test texts, and guess which canaries were included.
+    """Train one model with canaries, and measure its perplexity and its leakage.
 
-    Canaries and their coin flips are the same for all recipes of one repetition. A recipe that
-    redacts or rewrites texts also changes the canaries. Their score is the loss of the unchanged
-    text.
+    A canary is a random text that is added to the training texts or left out, by a coin flip. The
+    audit guesses from the losses of the trained model which canaries were included. All recipes of
+    one repetition use the same canaries and coin flips. A recipe that redacts or rewrites texts
+    also changes the canaries. The audit computes the loss of the unchanged canary.
     """
     begun = time.perf_counter()
     models: list[lm.NextWordModel] = []
@@ -318,7 +332,10 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
 
 
 def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
-    """Return values of `Cell` for the two redacted corpora, with features of other texts."""
+    """Estimate the epsilon between the two corpora after a preparation such as redaction.
+
+    The text features are fitted on the other texts. The result holds three fields of `Cell`.
+    """
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(texts), 1)) for texts in sets]
     # At high levels few rows differ, or no word is left in two texts.
@@ -337,17 +354,19 @@ def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options: the texts, and the number of trainings.
+    """Options of the experiment: the texts, and the number of trainings.
 
     Args:
         trials: largest number of training texts, at least 100.
         seed: int in [0, 2**63). All random numbers are derived from it, also the noise of DP-SGD.
-            Therefore no model of this experiment protects anybody, and no model is kept.
-        seeds: number of trainings of each recipe. Defaults to 2, to 5 if `full`, or to 1 if
-            `quick`.
-        data: folder of the corpora. ATIS is read; with `full` also SNIPS, WikiText-2 and the word
-            vectors. None generates texts.
-        full: True for SNIPS, seven values of epsilon, rewriting, a public start, and larger models.
+            Anyone who knows the seed can remove the noise, so the models protect no text and are
+            not saved.
+        seeds: number of trainings of each recipe. Defaults to 2, or to 5 if `full` is True, or to 1
+            if `quick` is True.
+        data: folder of the corpora. The experiment reads ATIS and SNIPS. If `full` is True, it also
+            reads WikiText-2 and word vectors. None generates texts.
+        full: True to use SNIPS as private texts, seven values of epsilon, rewriting, a start from a
+            public model, and larger models.
         quick: True for a short test of the experiment.
         device: torch device for training, such as "cpu".
 
@@ -368,7 +387,7 @@ class Config(TextOptions):
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """All recipes. Rewriting and a public start need `full` and `data`."""
+        """All recipes. Recipes with rewriting or a public start require `full` and `data`."""
         epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
         recipes = [
@@ -386,12 +405,18 @@ class Config(TextOptions):
 
     @property
     def canaries(self) -> int:
-        """Number of canaries of each training, of which a random half is included."""
+        """Number of canaries (random texts) of each training.
+
+        Each canary is included by a coin flip.
+        """
         return 100 if self.quick else 1000
 
     @property
     def size(self) -> dict[str, Any]:
-        """Sizes of all models. With `full`, they are the sizes of the source."""
+        """Arguments that set the size of all models.
+
+        If `full` is True, the size is that of the source.
+        """
         if self.quick:
             return {"hidden": 16, "epochs": 3}
         return {"hidden": 200, "layers": 2, "dropout": 0.2} if self.full else {"hidden": 64}
@@ -399,24 +424,24 @@ class Config(TextOptions):
 
 @time_run("torch", "opacus", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train by every recipe, with canaries, and measure prediction and leakage.
+    """Train models by every recipe, and measure the perplexity and the leakage of each model.
 
     Args:
         config: options of the experiment.
-        threads: number of processes. Defaults to all cores. On the CPU it never changes a result,
-            because torch uses one thread in each process.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of processes. Defaults to all cores. On the CPU, the number never changes a
+            result, because torch uses one thread in each process.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each recipe and repetition.
+        The result, with one cell for each recipe and repetition.
 
     Raises:
         ModuleNotFoundError: if torch, Opacus or scikit-learn is missing. The message states how to
             install it.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if there are too few texts, or the device is missing.
-        KeyboardInterrupt: on Ctrl-C before the first training was completed.
+        ValueError: if a set of texts is too small, or torch does not find the device.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first training is complete.
 
     Source:
         Gusain and Leith (2023), supplement, figure 6. Steinke, Nasr and Jagielski (2023).
@@ -442,11 +467,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Perplexity and leakage of every recipe.
+    """Perplexity and leakage of all trainings.
 
     Args:
         config: options of the run.
-        material: the texts (not shown, ignored in comparisons).
+        material: the texts. The field is not shown, and is ignored when results are compared.
         cells: one cell for each recipe and repetition.
     """
 
@@ -455,16 +480,16 @@ class Result(Tabled[Config]):
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """Recipes that were trained, in the order of the options."""
+        """Recipes with at least one complete training, in the order of `Config.recipes`."""
         trained = {cell.recipe.label for cell in self.cells}
         return tuple(recipe for recipe in self.config.recipes if recipe.label in trained)
 
     def of(self, label: str) -> tuple[Cell, ...]:
-        """Return the cells of a recipe."""
+        """Return the cells of the recipe with a given label."""
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of a value over the repetitions of a recipe; NaN if there are none."""
+        """Return the mean of a field of `Cell` over the trainings of a recipe, or NaN."""
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
 
@@ -474,14 +499,14 @@ class Result(Tabled[Config]):
 
     @property
     def reference(self) -> Recipe | None:
-        """The private recipe whose epsilon is nearest to 8, or None."""
+        """The recipe "DP-SGD" whose epsilon is nearest to 8, or None without such a recipe."""
         private = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
         ratios = (abs(math.log(other.level / _REFERENCE_EPSILON)) for other in private)
         return min(zip(ratios, private, strict=True), default=(None, None))[1]
 
     @property
     def auc_error(self) -> float:
-        """Standard error of the difference of two mean AUCs if no canary is memorised."""
+        """Standard error of the difference between the mean AUCs of two recipes without leakage."""
         many, seeds = (
             self.config.canaries,
             min(len(self.of(recipe.label)) for recipe in self.recipes),
@@ -489,7 +514,7 @@ class Result(Tabled[Config]):
         return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / seeds)
 
     def findings(self) -> list[str]:
-        """Return conclusions from the results, as sentences."""
+        """Return the conclusions from the results, as a list of sentences."""
         sentences = [
             f"Plain training: {self._describe('plain')} of at most {self.cells[0].ceiling:.2f}; "
             f"unigram {self.cells[0].measured.unigram:.1f}."
@@ -525,7 +550,7 @@ class Result(Tabled[Config]):
         )
 
     def _compare(self, kind: str, private: Recipe) -> str:
-        """Group the levels of a recipe by the quality of prediction and by the leakage."""
+        """Describe in words at which levels a kind of recipe is better or worse than DP-SGD."""
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
         other = self.mean(private.label, "perplexity")
@@ -544,7 +569,7 @@ class Result(Tabled[Config]):
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
     def _compare_rates(self) -> str:
-        """Compare the source's rate and clip norm with the searched ones, for each epsilon."""
+        """Describe in words whether searched learning rates and clip norms lower the perplexity."""
         cells = [cell for cell in self.cells if cell.recipe.kind == "DP-SGD, searched"]
         levels, parts, n_lower = sorted({cell.recipe.level for cell in cells}), [], 0
         for level in levels:
@@ -584,7 +609,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the results as text, with a row for each recipe, and conclusions."""
+        """Return the results as plain text: one row for each recipe, and conclusions."""
         config, material, first = self.config, self.material, self.cells[0]
         heads = ("recipe", "perplexity", "log", "AUC", "certified", "guaranteed")
         rows = [
@@ -618,7 +643,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON, without any of the texts."""
+        """Return the result as a dict of JSON values, which contains no text of the corpora."""
         cells = [
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
@@ -630,7 +655,7 @@ class Result(Tabled[Config]):
         )  # fmt: skip
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw four panels against log-perplexity. No panel contains both kinds of epsilon."""
+        """Draw the log-perplexity against three kinds of epsilon, and against the AUC."""
         picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
@@ -668,7 +693,7 @@ _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
     "DP-SGD, public start": (GREY, "o", "DP-SGD, public start"),
     "DP-SGD, searched": (BLUE, "P", "DP-SGD, searched on public texts"),
 }
-"""Colour, marker and name of each kind of recipe."""
+"""Colour, marker and legend entry of each kind of recipe."""
 
 _PANEL_FIGURES: Final = (
     ("guaranteed", "", "epsilon of one text, guaranteed by the accountant"),
@@ -678,7 +703,8 @@ _PANEL_FIGURES: Final = (
      "lines: up to what is guaranteed; others: nothing"),
     ("auc", "", "AUC of the canaries (.5: a coin)"),
 )  # fmt: skip
-"""For each panel: the value, a second value at the other end of a line, and the label."""
+"""For each panel: the field of `Cell` that is drawn, a second field at the other end of a line (or
+""), and the label of the axis."""
 
 
 def _write_row(result: Result, recipe: Recipe) -> list[str]:
@@ -708,7 +734,7 @@ def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
 
 
 def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
-    """Draw trainings as small marks, means with their levels, and lines to a second value."""
+    """Draw one panel: small marks for trainings, large marks for means, lines to a second value."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}
     ends: list[tuple[float, float, float, Kind]] = []

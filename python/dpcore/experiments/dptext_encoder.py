@@ -1,9 +1,11 @@
-"""DPText trained on texts, with published or repaired noise and with fixed or learnt epsilon.
+"""Audits and attacks of DPText, with published or repaired noise and fixed or learnt epsilon.
 
-The noises are the published formula, in its two readings, and Laplace noise. Epsilon is fixed, or
-learnt with or without an upper limit. Every system is trained and inspected. It is audited on two
-texts that were not used for training, and then attacked. A learnt epsilon is marked, because it was
-not claimed.
+DPText encodes a text as a noisy vector. The published formula of the noise can be read in two ways
+("zero" and "resample"). The experiment uses both, and Laplace noise ("repaired"). A system has one
+type of noise, and an epsilon that is fixed, or learnt during the training with or without an upper
+limit. The experiment trains every system and inspects its noise. The experiment then audits epsilon
+on two texts that were not used for training, and attacks the vectors. The table marks a learnt
+epsilon, because a learnt epsilon is not a claim.
 """
 
 from __future__ import annotations
@@ -43,10 +45,12 @@ NAME = "dptext-encoder"
 
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
-"""The published formula in its two readings, and Laplace noise."""
+"""Types of noise: two readings of the published formula ("zero" and "resample"), and Laplace noise.
+"""
 
 _ONE_SIDED_DRAWS = 1024
-"""Outputs in each of the two main calls of an inspection. One-sided noise needs few outputs."""
+"""Number of outputs in each of the two main calls of `inspect`. Few outputs are enough to find
+noise that has only one sign."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,7 +58,7 @@ class Case(Shown):
     """Settings of one system.
 
     Args:
-        noise: name in `NOISES`.
+        noise: type of noise: "zero", "resample" or "repaired".
         epsilon: claimed epsilon, or the initial value of a learnt epsilon.
         learn: True if epsilon is learnt.
         cap: upper limit of a learnt epsilon, or None for no limit.
@@ -67,39 +71,44 @@ class Case(Shown):
 
     @property
     def level(self) -> str:
-        """Epsilon in words."""
+        """Text in the table that describes epsilon, such as "1" or "from 1, no cap"."""
         if not self.learn:
             return f"{self.epsilon:g}"
         return f"from {self.epsilon:g}, {'no cap' if self.cap is None else f'cap {self.cap:g}'}"
 
     @property
     def faulty(self) -> bool:
-        """True if the loss has no finite bound."""
+        """True if the noise is faulty, so that the privacy loss has no finite bound."""
         return self.noise != "repaired"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """Results of one training of one system.
+    """Results of one trained system.
 
     Args:
-        seed: seed of training, noise and attackers.
+        seed: seed of the training, the noise and the attackers.
         audit_seed: seed of the audit.
-        epsilons: epsilon after each epoch.
-        counts: counts of the audit's event.
-        event: the event in words.
-        refuted: True if epsilon was refuted for the pair. None if the audit could not have refuted
-            it.
-        certified: certified bound for the pair.
-        exact: exact loss of the pair for the actual noise.
-        right: exact loss of the pair for Laplace noise of the same scale.
-        flags: checks of the structure that found a fault.
-        utility: accuracy of the main task on the test texts, with its interval.
+        epsilons: value of epsilon after each epoch of the training.
+        counts: number of outputs in the counted event (a set of outputs), for each of the two
+            texts.
+        event: description of the counted event in words.
+        refuted: True if the audit refuted epsilon for the two texts. None if the audit could not
+            have refuted it.
+        certified: certified lower bound on epsilon for the two texts.
+        exact: exact privacy loss of the two texts for the noise of the system.
+        right: exact privacy loss of the two texts for Laplace noise of the same scale.
+        flags: names of the checks of `inspect` that found a fault of the noise.
+        utility: accuracy of the main task on the test texts, and the ends of its confidence
+            interval.
         attacker: name of the attacker that was chosen on validation texts.
-        auc: its area under the ROC curve on unseen test texts, with its interval.
-        floor: largest area without any encoding, on the same texts.
-        beaten: True if the attacker is better than every floor.
-        partial: True if Ctrl-C ended training or audit early.
+        auc: the attacker's area under the ROC curve on unseen test texts, and the ends of its
+            confidence interval.
+        floor: largest area under the ROC curve, on the same texts, of an attacker who does not see
+            the vectors.
+        beaten: True if the attacker is significantly better than every attacker who does not see
+            the vectors.
+        partial: True if Ctrl-C ended the training or the audit early.
     """
 
     seed: int
@@ -121,20 +130,20 @@ class Found(Shown):
 
     @property
     def epsilon(self) -> float:
-        """Claimed or learnt epsilon."""
+        """The fixed epsilon, or the learnt epsilon after the training."""
         return self.epsilons[-1]
 
 
 def measure_trained_system(
     case: Case, corpus: Corpus, pair: tuple[str, str], seeds: tuple[int, int], config: Any
 ) -> Found:
-    """Train a system, and measure all its values in the table.
+    """Train one system, inspect it, audit it, and attack its vectors.
 
     Args:
         case: settings of the system.
-        corpus: corpus with a split, labels and the attribute.
-        pair: two texts that are not used for training.
-        seeds: seed of training, noise and attackers, and seed of the audit.
+        corpus: corpus with a split, labels and the private attribute.
+        pair: the two texts of the audit, which are not used for training.
+        seeds: two seeds: for the training, the noise and the attackers, and for the audit.
         config: configuration of the experiment.
     """
     from ..text import DPTextModel
@@ -178,7 +187,7 @@ def measure_trained_system(
 
 
 def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
-    """Return the usual attackers except slow networks; with `quick` only one and the trees."""
+    """Return the usual attackers except slow networks; if `quick`, only the first and the last."""
     kept = [
         attacker
         for attacker in usual(len(corpus.train))
@@ -188,7 +197,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 
 
 def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
-    """Return the first test text not used for training, and the next such text of another label."""
+    """Return two test texts with different labels that are not training texts."""
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
@@ -196,36 +205,40 @@ def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
 
 
 def compute_majority_share(corpus: Corpus) -> float:
-    """Compute the share of the most frequent label, the best accuracy of a constant prediction."""
+    """Compute the share of the most frequent label among the test texts."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options: the texts, the values of epsilon, and the length of training.
+    """Options of the experiment: the texts, the values of epsilon, and the length of the training.
 
     Args:
-        trials: draws per side of every audit.
-        seed: int in [0, 2**63). Every training and audit gets a separate seed derived from it.
-        seeds: number of trainings of each system. Mean and spread over them are shown. Defaults to
-            1, or to 5 if `full`.
-        data: folder of the corpora that contains dpnr_ag/ag_data.txt, or the path of its folder
-            dpnr_ag or of this file. None generates texts.
-        full: True for five seeds.
+        trials: number of outputs that an audit draws for each of the two texts.
+        seed: int in [0, 2**63). Every training and every audit gets a separate seed derived from
+            this seed.
+        seeds: number of trainings of each system. The table shows the mean and the standard
+            deviation over the trainings. Defaults to 1, or to 5 if `full` is True.
+        data: path of the folder that contains dpnr_ag/ag_data.txt, of the folder dpnr_ag, or of the
+            file. None generates texts.
+        full: True to train every system with five seeds.
         quick: True for a short test with few generated texts and few systems.
         device: torch device, such as "cpu".
-        noises: "zero", "resample" and "repaired", or some of them.
-        claims: fixed values of epsilon. Defaults to 0.1, 1 and 10, or to 1 if `quick`.
-        starts: initial values of a learnt epsilon. Defaults to 1 and 10, or to 10 if `quick`.
-        cap: upper limit of a learnt epsilon. Unless `quick`, it is also learnt without a limit.
-        epochs: number of epochs of training.
-        texts: number of texts that are generated if there are no data. Defaults to 4,000, or to 600
-            if `quick`.
-        confidence: probability that a bound or interval holds, for each separately.
+        noises: types of noise, of "zero", "resample" and "repaired".
+        claims: values of a fixed epsilon. Defaults to 0.1, 1 and 10, or to 1 if `quick` is True.
+        starts: initial values of a learnt epsilon. Defaults to 1 and 10, or to 10 if `quick` is
+            True.
+        cap: upper limit of a learnt epsilon. Unless `quick` is True, epsilon is also learnt without
+            a limit.
+        epochs: number of epochs of each training.
+        texts: number of texts to generate if `data` is None. Defaults to 4,000, or to 600 if
+            `quick` is True.
+        confidence: confidence level of each bound and of each interval. The bounds and intervals do
+            not hold jointly at this level.
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a value is out of range, or an initial value is above the limit.
+        ValueError: if a value is out of range, or an initial value in `starts` is above `cap`.
 
     Example:
         >>> Config(full=True).seeds, len(Config().cases), len(Config(quick=True).cases)
@@ -244,7 +257,7 @@ class Config(TextOptions):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check the fields, and check that no initial value exceeds `cap`."""
         TextOptions.__post_init__(self)
         if self.starts[-1] > self.cap:
             raise invalid("starts", f"at most the cap, {self.cap:g}", self.starts)
@@ -256,7 +269,7 @@ class Config(TextOptions):
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The systems, by noise."""
+        """Settings of all systems, grouped by the type of noise."""
         caps = (self.cap,) if self.quick else (self.cap, None)
         kinds: list[tuple[Any, ...]] = [(level,) for level in self.claims]
         kinds += [(level, True, cap) for level, cap in product(self.starts, caps)]
@@ -269,7 +282,7 @@ class Row(Shown):
 
     Args:
         case: settings of the system.
-        runs: one run for each seed.
+        runs: results for each seed.
     """
 
     case: Case
@@ -277,51 +290,58 @@ class Row(Shown):
 
     @property
     def refuted(self) -> int:
-        """Number of runs in which epsilon was refuted."""
+        """Number of trainings after which the audit refuted epsilon."""
         return sum(run.refuted is True for run in self.runs)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Checks of the structure that found a fault in at least one run."""
+        """Names of the checks of `inspect` that found a fault in at least one training."""
         return tuple(dict.fromkeys(flag for run in self.runs for flag in run.flags))
 
     def mean(self, name: str) -> float:
-        """Return the mean of a value over the runs, without intervals of utility or accuracy."""
+        """Return the mean of a field of `Found` over the trainings; intervals are left out."""
         return self.spread(name)[0]
 
     def spread(self, name: str) -> tuple[float, float]:
-        """Compute mean and standard deviation of a value over the runs (0 for a single run)."""
+        """Return the mean and the standard deviation of a field of `Found` over the trainings.
+
+        With one training, the standard deviation is 0.
+        """
         figures = [getattr(run, name) for run in self.runs]
         values = [value[0] if isinstance(value, tuple) else float(value) for value in figures]
         return (math.inf, 0.0) if math.inf in values else mean_and_sd(values)
 
     def useless(self, majority: float) -> bool:
-        """Return True if no run has a utility that is certainly above the majority."""
+        """Return True if the system does not learn the main task.
+
+        In every training, the confidence interval of the accuracy then starts at or below
+        `majority`. `majority` is the share of the most frequent label.
+        """
         return not any(run.utility[1] > majority for run in self.runs)
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train, inspect, audit and attack every system.
+    """Train every system, inspect its noise, audit its epsilon, and attack its vectors.
 
     Args:
         config: options of the experiment.
-        threads: checked but not used. Such small layers are trained on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: has no effect, because such small layers are trained in one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each system.
+        The result, with one row for each system.
 
     Raises:
         ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
             it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if the device is missing, or the corpus lacks the attribute.
-        KeyboardInterrupt: on Ctrl-C before the first result.
+        FileNotFoundError: if a file of the data is missing.
+        ValueError: if torch does not find the device, or the corpus lacks the private attribute.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first system is measured.
 
     Source:
-        Beigi et al. (2019). For the fault of the noise: Habernal (2022).
+        Beigi et al. (2019). The fault of the noise: Habernal (2022).
 
     Example:
         >>> from importlib.util import find_spec
@@ -351,13 +371,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results, by system.
+    """Results of all systems.
 
     Args:
         config: options of the run.
         corpus: source of the texts.
         majority: share of the most frequent label among the test texts.
-        pair: the two texts of the audits.
+        pair: the two texts on which epsilon is audited.
         rows: one row for each system.
     """
 
@@ -367,10 +387,12 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def row(self, noise: str, level: str) -> Row:
-        """Return the row for a noise and a level in the table, such as "1" or "from 1, no cap".
+        """Return the row with a type of noise, such as "zero", and a level, such as "1".
+
+        The level is `Case.level`. For a learnt epsilon, it is a text such as "from 1, no cap".
 
         Raises:
-            ValueError: if there is no such row.
+            ValueError: if no row has this noise and this level.
         """
         for row in self.rows:
             if (row.case.noise, row.case.level) == (noise, level):
@@ -378,7 +400,7 @@ class Result(Tabled[Config]):
         raise invalid("noise and level", "those of a row", (noise, level))
 
     def table(self) -> str:
-        """Return the results as text, with explanations."""
+        """Return the results as plain text, with explanations."""
         config = self.config
         runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
         made = " (made-up texts: give --data for real ones)" if config.data is None else ""
@@ -393,14 +415,14 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         rows = [_row_to_dict(row, self) for row in self.rows]
         return self.make_record(
             corpus=self.corpus, majority=self.majority, pair=list(self.pair), rows=rows
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw certified against claimed epsilon, and learnt epsilon by epoch.
+        """Draw the certified bound against epsilon, and the learnt epsilon after each epoch.
 
         Returns:
             A matplotlib figure.
@@ -446,7 +468,7 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
 
 
 def _is_at_floor(attack: Found) -> bool:
-    """Return True if the attacker beats no floor, and its interval contains a floor."""
+    """Return True if an attacker without the vectors may be as good as the attacker."""
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 
@@ -455,7 +477,7 @@ def _describe_floor(attack: Found) -> str:
 
 
 def _describe_verdict(row: Row) -> str:
-    """Format the verdict on a fixed epsilon as a claim, on a learnt one as an unclaimed value."""
+    """Format the verdict on epsilon, and state whether this epsilon is learnt and not claimed."""
     several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
     rest = VERDICT_WORDS[False if any(run.refuted is False for run in row.runs) else None]
     outcome = f"refuted{several}" if row.refuted else rest
@@ -521,9 +543,9 @@ def _training_to_dict(run: Any) -> dict[str, Any]:
 _NOISE_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
 _NOISE_MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
 _MIN_DRAWN_BOUND: Final = 0.03
-"""Smaller certified bounds are drawn at this value."""
+"""Certified bounds below this value are drawn at this value."""
 _NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
-"""Factors that place the three noises of one claim side by side."""
+"""Factors of the horizontal position, so that the three types of noise do not overlap."""
 
 
 def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:

@@ -1,4 +1,4 @@
-"""Common parts of the pictures of all experiments."""
+"""Helpers that draw the pictures of all experiments with matplotlib."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ else:
     Axes = Figure = Any
 
 TEXT, SMALL = 8.0, 7.0
-"""Text sizes in points, readable if the picture is printed at its own width."""
+"""Text sizes in points. Texts of these sizes are readable if the picture is printed `WIDTH` inches
+wide."""
 
 WIDTH = 7.2
 """Width of a picture in inches, the text width of a two-column page."""
 
 
 def make_canvas(height: float, ax: Any = None) -> Figure:
-    """Return an empty figure of the common width, `height` inches high, with automatic layout."""
+    """Return an empty figure that is `WIDTH` inches wide and `height` inches high.
+
+    The layout is automatic. If `ax` is None, the figure is a new pyplot figure. If `ax` is an empty
+    figure, the function returns this figure. If `ax` is a subplot, a subfigure replaces the
+    subplot.
+    """
     return figures.get_canvas(ax, (WIDTH, height))
 
 
@@ -31,10 +37,10 @@ def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
     """Hide the top and right spines, use thin lines and small tick labels, and label both axes.
 
     Args:
-        axes: axes of one panel.
+        axes: axes of the panel (one subplot).
         x: label of the lower axis.
         y: label of the left axis.
-        title: title of the panel, on the left.
+        title: title above the panel, aligned to the left.
     """
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_linewidth(0.6)
@@ -49,13 +55,13 @@ def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def set_ticks(axis: Any, places: Sequence[float]) -> None:
-    """Set the ticks of one axis, `axes.xaxis` or `axes.yaxis`, with plain numbers as labels."""
+    """Set the ticks of an axis (`axes.xaxis` or `axes.yaxis`), labelled by plain numbers."""
     axis.set_ticks(places, [f"{place:g}" for place in places])
     axis.set_ticks([], minor=True)
 
 
 def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x: str) -> Any:
-    """Add an axis above the panel, with separate labels at given places of the lower axis.
+    """Add an axis above the panel, with labels at given positions of the lower axis.
 
     Args:
         axes: axes of the panel.
@@ -76,11 +82,11 @@ def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x
 
 
 def write_beside(axes: Axes, height: float, text: str) -> None:
-    """Write a text to the right of the panel, from top to bottom.
+    """Write a text to the right of the panel, rotated to run from top to bottom.
 
     Args:
         axes: axes of the panel.
-        height: position of its middle, in units of the vertical axis.
+        height: vertical position of the middle of the text, in data units of the vertical axis.
         text: the text.
     """
     place = {"transform": axes.get_yaxis_transform(), "va": "center", "rotation": 270}
@@ -88,12 +94,18 @@ def write_beside(axes: Axes, height: float, text: str) -> None:
 
 
 def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: Any) -> None:
-    """Write a text at a place of the panel, shifted by some points; `style` is for `annotate`."""
+    """Write a text into the panel by `axes.annotate`, with the further keywords `style`.
+
+    `place` is the position (x, y) in data units, and `shift` moves the text by (x, y) points.
+    """
     axes.annotate(text, place, shift, **{"textcoords": "offset points", "fontsize": SMALL, **style})
 
 
 def draw_arrow(axes: Axes, start: float, end: float, height: float, width: float = 1.0) -> None:
-    """Draw a horizontal arrow, which indicates an infinite value beyond its end."""
+    """Draw a horizontal arrow from x = `start` to x = `end` at y = `height`.
+
+    The arrow shows that a value beyond `end` is infinite. `width` is the line width in points.
+    """
     tip = {"arrowstyle": "-|>", "color": figures.INK, "lw": width, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (end, height), (start, height), arrowprops=tip)
 
@@ -122,9 +134,10 @@ def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower
 
     Args:
         picture: the figure.
-        entries: entries of the legend, or axes whose labelled lines become the entries.
+        entries: list of the entries of the legend, or axes. The labelled lines of the axes become
+            the entries.
         ncols: number of columns of the legend.
-        side: "lower" or "upper".
+        side: "lower" for a legend below the panels, or "upper" for a legend above the panels.
     """
     lines: Any = (entries,) if isinstance(entries, list) else entries.get_legend_handles_labels()
     kinds = dict(zip(("handles", "labels"), lines, strict=False))
@@ -133,11 +146,13 @@ def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower
 
 
 def save_png_and_svg(result: Any, stem: Path) -> None:
-    """Write `stem`.png and `stem`.svg; equal results give the same bytes.
+    """Write the picture of a result as `stem`.png and `stem`.svg.
+
+    Equal results give files with the same bytes.
 
     Args:
         result: result of an experiment.
-        stem: path of the files without their endings.
+        stem: path of the two files, without .png and .svg.
     """
     with figures.use_own_style() as figure:
         result.plot(ax=figure)

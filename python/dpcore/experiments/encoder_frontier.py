@@ -1,10 +1,15 @@
-"""Utility of the private vectors of an encoder, and the success of attribute inference on them.
+"""Utility of private text vectors of the encoder MiniLM, and success of attribute inference.
 
-Noise that protects any two texts grows with the number of entries of a vector. Here the vectors of
-MiniLM are released in three ways: without noise, with noise for the whole vector (clipped in L1, or
-scaled to [0, 1] as in DPNR), and with noise in a few directions that are fitted on public texts.
-The main label and two attributes are inferred. The attributes were planted in the texts, one in 5 %
-of them and one in 50 %.
+Noise that protects any two texts must grow with the number of entries of a vector. The experiment
+releases the vectors of MiniLM in three ways:
+
+- without noise,
+- with noise on all entries, after clipping in the L1 norm, or after scaling to [0, 1] as in DPNR,
+- with noise on the projections onto a few directions, which are fitted on public texts.
+
+The utility is the accuracy of a classifier of the main label. The attacks infer two attributes,
+which the experiment adds to the texts as short phrases. One attribute is in 5 % of the texts, the
+other attribute in 50 %.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from .running import Tabled, cell_seed, gather_in_processes, load_minilm, time_r
 NAME = "encoder-frontier"
 
 SHARES: Final = {"rare": 0.05, "common": 0.5}
-"""Share of the texts in which each attribute was planted."""
+"""Share of the texts to which each attribute was added."""
 
 CLEAN: Final = "no noise"
 _WIKITEXT_LINE: Final = "8 directions of WikiText-2"
@@ -39,15 +44,15 @@ LINES: Final = (
     CLEAN, "L1 clip, all columns", "min-max, all columns (DPNR)", "8 directions", "16 directions",
     "8 random directions", _WIKITEXT_LINE,
 )  # fmt: skip
-"""Names of the releases."""
+"""Names of the releases (the ways to release the vectors)."""
 
 _EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
-"""Claimed epsilons, without and with `full`."""
+"""Claimed epsilons, for `full` False and True."""
 _CORPUS_ROWS: Final = {False: 3_000, True: 600}
-"""Number of generated texts, including public ones, without and with `quick`."""
+"""Number of generated texts, including public texts, for `quick` False and True."""
 _WIKITEXT_TEXTS: Final = 1_000
 _WIKITEXT_WORDS: Final = 20
-"""Number of WikiText-2 texts on which directions are fitted, and of words read from each."""
+"""Number of words that are read from each text of WikiText-2."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,16 +60,17 @@ class Config(TextOptions):
     """Options of the experiment: the texts, and the number of repetitions.
 
     Args:
-        trials: largest number of training texts, and of public texts, at least 100.
-        seed: int in [0, 2**63). It determines the draw of the texts and the noise.
-        seeds: number of draws of texts and noise. Defaults to 5, to 10 with `full`, and to 1 with
-            `quick`.
-        data: folder of the corpora; SNIPS and WikiText-2 are read. By default, texts are generated.
-        full: True for seven epsilons and all usual attackers.
+        trials: largest number of training texts, and also of public texts, at least 100.
+        seed: int in [0, 2**63). It determines the choice of the texts, and the noise.
+        seeds: number of repetitions. Each repetition draws other public texts and other noise.
+            Defaults to 5, or to 10 if `full` is True, or to 1 if `quick` is True.
+        data: folder of the corpora. The experiment reads SNIPS and WikiText-2. By default, it
+            generates texts.
+        full: True to use seven claimed epsilons and all usual attackers.
         quick: True for a short run that only shows that the experiment works.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -78,25 +84,28 @@ class Config(TextOptions):
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Claimed epsilons."""
+        """Claimed epsilons of the experiment."""
         return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Names of the measured releases. Directions of WikiText-2 require `data`."""
+        """Names of the measured releases.
+
+        The release with directions of WikiText-2 requires `data`.
+        """
         return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cell(Record):
-    """One release at one epsilon in one repetition.
+    """Results of one release at one claimed epsilon in one repetition.
 
     Args:
-        line: name of the release.
-        number: number of the repetition.
-        release: results of one release of every text.
-        rare: attack on the attribute of 5 % of the texts.
-        common: attack on the attribute of 50 % of the texts.
+        line: name of the release, one of `LINES`.
+        number: index of the repetition, from 0.
+        release: utility, privacy loss and other measurements of the released vectors.
+        rare: result of the attack on the attribute that is in 5 % of the texts.
+        common: result of the attack on the attribute that is in 50 % of the texts.
     """
 
     line: str
@@ -106,7 +115,15 @@ class Cell(Record):
     common: Inference
 
     def figure(self, name: str) -> float:
-        """Return "utility", "worst_loss", "signal", or the AUC of "rare" or "common"."""
+        """Return one number, by its name.
+
+        The names are:
+
+        - "utility": accuracy of the main label,
+        - "worst_loss": exact privacy loss of the two texts whose vectors are farthest apart,
+        - "signal": share of the energy of a noisy vector that is not noise,
+        - "rare" and "common": AUC of the attack on this attribute.
+        """
         if name in SHARES:
             return float(getattr(self, name).outcome.score[1].value)
         if name == "utility":
@@ -114,28 +131,31 @@ class Cell(Record):
         return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
-        """Return the bound that the attack on an attribute certifies, or NaN without a bound."""
+        """Return the lower bound on epsilon that an attack certifies, or NaN without a bound.
+
+        `name` is "rare" or "common".
+        """
         return studies.read_certificate(getattr(self, name))
 
 
 @time_run("torch", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Release vectors in every way at every epsilon, and measure utility and attacks.
+    """Release the vectors in every way at every epsilon, and measure utility and attacks.
 
     Args:
         config: options of the experiment.
-        threads: number of processes. Defaults to all cores. It does not change the result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of processes. Defaults to all cores. The number never changes a result.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each release, epsilon and repetition.
+        The result, with one cell for each release, epsilon and repetition.
 
     Raises:
         ModuleNotFoundError: if torch, scikit-learn or MiniLM is missing. The message states how to
             install it.
         FileNotFoundError: if a file of the data is missing.
-        KeyboardInterrupt: on Ctrl-C before the first release is measured.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first release is measured.
 
     Example:
         >>> from importlib.util import find_spec
@@ -153,7 +173,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
-    """Read the texts, plant both attributes, and read other texts to fit directions on."""
+    """Read or generate the texts, add both attributes, and read the texts of WikiText-2."""
     corpus, others = read_texts(config, "snips", "topics", _CORPUS_ROWS[config.quick], "texts"), []
     if config.data is not None:
         lines = read_corpus(config.data, "wikitext2").texts
@@ -178,7 +198,10 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
 
 
 def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
-    """Draw the texts with an attribute: its share of every part of the split, at least two."""
+    """Draw the texts that get an attribute: the given share of each part, at least two texts.
+
+    The result is an array with 1 for a text with the attribute and 0 for another text.
+    """
     column = np.zeros(len(split), int)
     for part in np.unique(split):
         rows = rng.permutation(np.flatnonzero(split == part))
@@ -189,7 +212,7 @@ def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
 def _measure_line(
     line: str, number: int, config: Config, corpus: Corpus, vectors: Any
 ) -> list[Cell]:
-    """Measure a release at every epsilon; a random half of the training texts is public."""
+    """Measure one release at every epsilon. A random half of the training texts is public."""
     from ..torch import PrivateEncoder
 
     rng = np.random.default_rng(cell_seed(config.seed, f"public {number}"))
@@ -222,7 +245,7 @@ def _measure_line(
 
 
 def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
-    """Return the transforms of a release; for few directions, as `frontier` makes them."""
+    """Return the transforms that a release applies to the vectors before the noise."""
     from ..torch import Clip, MinMax
 
     if line == CLEAN:
@@ -237,7 +260,7 @@ def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
 
 
 def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
-    """Return all usual attackers with `full`, and otherwise only the fast ones of each kind."""
+    """Return all usual attackers if `config.full` is True, and otherwise a few fast attackers."""
     every = usual(texts)
     if config.full:
         return every
@@ -251,7 +274,7 @@ class Result(Tabled[Config]):
     """Results of every release.
 
     Args:
-        config: the options.
+        config: options of the run.
         corpus: source of the texts.
         cells: one cell for each release, epsilon and repetition.
     """
@@ -261,19 +284,22 @@ class Result(Tabled[Config]):
 
     @property
     def keys(self) -> tuple[tuple[str, float], ...]:
-        """Releases and epsilons, in order."""
+        """Pairs (name of a release, claimed epsilon), in the order of the table."""
         return tuple(dict.fromkeys((cell.line, cell.release.epsilon) for cell in self.cells))
 
     def of(self, line: str, epsilon: float) -> tuple[Cell, ...]:
-        """Return the repetitions of a release at an epsilon, which is inf for "no noise"."""
+        """Return the results of all repetitions of one release at one epsilon.
+
+        The epsilon of the release "no noise" is inf.
+        """
         return tuple(c for c in self.cells if (c.line, c.release.epsilon) == (line, epsilon))
 
     def mean(self, line: str, epsilon: float, name: str) -> float:
-        """Return the mean of a value (see `Cell.figure`) over the repetitions."""
+        """Return the mean over the repetitions of a number of `Cell.figure`, by its name."""
         return statistics.fmean(cell.figure(name) for cell in self.of(line, epsilon))
 
     def findings(self) -> list[str]:
-        """Return sentences on utility, on inferred attributes, and on the certified bounds."""
+        """Return conclusions on utility, inferred attributes and certified bounds, as sentences."""
         floor = self.cells[0].release.utility.floors[0].accuracy
         useful, visible = dict[str, list[str]](), dict[str, list[str]]()
         for line, epsilon in (key for key in self.keys if key[0] != CLEAN):
@@ -298,7 +324,7 @@ class Result(Tabled[Config]):
         ]
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return the results as plain text."""
         config, first = self.config, self.cells[0]
         train, valid, test = first.release.utility.sizes
         heads = ("release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %")
@@ -316,12 +342,12 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data, without any text of the corpus."""
+        """Return the result as a dict of JSON values, which contains no text of the corpus."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw utility and both attacks against epsilon."""
+        """Draw the utility, and the AUC of both attacks, against the claimed epsilon."""
         picture = make_canvas(2.9, ax)
         panels = picture.subplots(1, 3)
         floor = self.cells[0].release.utility.floors[0].accuracy

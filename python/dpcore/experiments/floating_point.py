@@ -1,11 +1,13 @@
-"""Leaks of released code through the low-order bits of its noise.
+"""Audits of noise in released code, which find leaks through the low-order bits of the output.
 
-Every system adds noise to one number, 0 or 1, and claims a small epsilon. The claim is true for
-real numbers. The audit searches the actual outputs of the code for traces of the floating-point
-lattice. The findings concern the floating-point implementation, not the distribution of the noise.
-Noise that is snapped to a coarse grid, drawn from a discrete law or rounded exactly passes.
+A system is a library function that adds noise to a number and claims a small epsilon. In the audit,
+the number is 0 or 1. The claim is true in exact arithmetic. With floating-point numbers, some
+outputs can occur for only one of the two inputs. The audit searches the outputs of the code for
+such values. A refuted claim therefore shows a fault of the floating-point implementation, not of
+the distribution of the noise. Noise that is rounded to a coarse grid, drawn from a discrete law or
+rounded exactly passes the audit.
 
-A library is imported when its row is run. If it cannot be imported, its row states this.
+A library is imported only when it is audited. If the import fails, the table states this.
 """
 
 from __future__ import annotations
@@ -40,16 +42,16 @@ from .running import Tabled, audit_cell, run_jobs, time_run
 NAME = "floating-point"
 
 SCALE: Final = 10.0
-"""Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
+"""Scale b of the Laplace noise and standard deviation of the Gaussian noise. The sensitivity is 1.
+"""
 
 EPSILON: Final = 0.1
-"""Claimed epsilon of Laplace noise of this scale."""
+"""Claimed epsilon of the Laplace noise."""
 
 GAUSSIAN: Final = (0.5, 1e-6)
-"""Claimed (epsilon, delta) of Gaussian noise with this sigma, which is true in real numbers.
+"""Claimed (epsilon, delta) of the Gaussian noise. The claim is true in exact arithmetic.
 
-By the closed form (Balle and Wang, 2018, theorem 8), its delta at epsilon 0.5 is 6.9e-9.
-"""
+The exact delta at epsilon 0.5 is 6.9e-9, by the closed form of Balle and Wang (2018), theorem 8."""
 
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 Build = Callable[[], Mechanism]
@@ -59,18 +61,19 @@ PAIR = Pair(np.array([0.0]), np.array([1.0]))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class System(Shown):
-    """One row of the experiment.
+    """One audited system: a mechanism, its library, and its claim.
 
     Args:
         name: name of the system.
-        package: package to import, or "" for dpcore itself.
-        build: function that makes the mechanism `(x, size, rng) -> outputs`.
-        claim: epsilon that the mechanism claims at distance 1.
-        delta: delta of this claim.
-        share: divisor of the number of trials, because a library that is called once per output is
-            slow.
-        lattice: True if the system adds floating-point noise without protection.
-        seeded: False if it draws from the operating system, so that no seed repeats its counts.
+        package: name of the package to import, or "" for code of dpcore.
+        build: function without arguments that returns the mechanism `(x, size, rng) -> outputs`.
+        claim: epsilon that the mechanism claims for two inputs at distance 1.
+        delta: delta of the claim.
+        share: number by which the number of draws is divided. It is above 1 for slow libraries.
+        lattice: True if the system adds floating-point noise without rounding or another
+            protection.
+        seeded: False if the system takes random numbers from the operating system, so that a seed
+            does not repeat the counts.
     """
 
     name: str
@@ -193,7 +196,7 @@ SYSTEMS: Final[tuple[System, ...]] = (
     System("snapped Laplace", "", _make_snapped_laplace, lattice=False),
     System("discrete Laplace", "", _make_discrete_laplace, lattice=False),
 )  # fmt: skip
-"""Rows of the experiment: first systems with floating-point noise, then protected systems."""
+"""All systems: first systems with unprotected floating-point noise, then protected systems."""
 
 
 _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
@@ -201,17 +204,17 @@ _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the systems, and the size of the audits.
+    """Options of the experiment: the systems, and the number of draws.
 
     Args:
-        trials: draws per side of every audit. Libraries that are called once per output get a tenth
-            of them or less.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
-        confidence: probability that a bound holds, for each bound separately.
-        systems: names of the systems, in order. Defaults to all of them.
+        trials: number of outputs that an audit draws for each of the two inputs. Slow libraries use
+            a tenth of this number or less.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        confidence: confidence level of each bound. The bounds do not hold jointly at this level.
+        systems: names of the systems, in the order of the table. Defaults to all systems.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -225,14 +228,14 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One system.
+    """Result of one system.
 
     Args:
         system: the system.
         audit: result of the audit, or None if the system could not be imported.
-        missing: reason why it could not be imported. Empty if there is an audit.
-        version: version of the package.
-        seconds: duration of pilot and count (ignored in comparisons).
+        missing: reason why the system could not be imported. Empty if it was audited.
+        version: version of the package, or of dpcore. Empty if the package is not installed.
+        seconds: duration of the audit in seconds. The field is ignored when rows are compared.
     """
 
     system: System
@@ -243,7 +246,7 @@ class Row(Shown):
 
     @property
     def found(self) -> bool | None:
-        """True if the low-order bits refute the claim, None without an audit."""
+        """True if the audit refutes the claim, or None if the system could not be imported."""
         return None if self.audit is None else self.audit.refuted
 
 
@@ -253,19 +256,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads for dpcore's own mechanisms. Defaults to all cores. Callables get
-            one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads for `Laplace` and `Gaussian` of dpcore. Defaults to all cores.
+            All other systems use one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each system, including missing ones.
+        The result, with one row for each system, also for systems that could not be imported.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first audit is complete.
 
     Source:
-        Mironov (2012). For the event: see `dpcore.attacks.lattice`.
+        Mironov (2012). The counted outputs are described in `dpcore.attacks.lattice`.
 
     Example:
         >>> result = run(Config(trials=10**5, systems=("dpcore.Laplace", "discrete Laplace")))
@@ -303,17 +306,17 @@ def _installed_version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by system.
+    """Results of the audits of all systems.
 
     Args:
         config: options of the run.
-        rows: one row per system, in the order of the configuration.
+        rows: one row for each system, in the order of `Config.systems`.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results as text, followed by the counted events."""
+        """Return the results as plain text, with a description of the counted outputs."""
         config = self.config
         own = any(not row.system.seeded and row.audit is not None for row in self.rows)
         events = [(row.system.name, _describe_event(row)) for row in self.rows]
@@ -327,11 +330,11 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of JSON values."""
         return self.make_record(rows=[_row_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the certified bounds as bars, one per system, and the claims.
+        """Draw the certified bounds as bars, one bar per system, and the claims as lines.
 
         Returns:
             A matplotlib figure.
@@ -369,7 +372,7 @@ class Result(Tabled[Config]):
 
 
 def _describe_event(row: Row) -> str:
-    """Describe the counted event in words."""
+    """Describe in words the outputs that the audit counted, or why there is no audit."""
     if row.audit is None:
         return row.missing
     if not event_of(row.audit.event).happens:

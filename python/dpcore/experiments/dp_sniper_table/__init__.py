@@ -1,14 +1,16 @@
-"""The benchmark of 20 mechanisms, with published bounds of two auditors and the true losses.
+"""Audits of the 20 mechanisms of DP-Sniper's benchmark, compared with published bounds.
 
-Every mechanism is audited on all pairs of inputs that DP-Sniper used, with the default attack of
-the package. The results are compared with the published bounds of DP-Sniper and StatDP, and with
-the exact loss on those pairs. A sound bound exceeds the exact loss only with the small probability
-that its confidence allows.
+DP-Sniper and StatDP are other auditors, which published lower bounds on the epsilon of these
+mechanisms. dpcore audits every mechanism with its default attack, on all pairs of inputs that
+DP-Sniper used. The table compares the certified bounds of dpcore with the published bounds, and
+with the exact privacy loss on these pairs. A correct bound exceeds the exact loss at most with
+probability 1 - confidence.
 
-A loss is one-sided: the supremum over outputs y of ``ln P(y | x) - ln P(y | x')``, with densities
-for continuous outputs. It is computed from the law, not from draws. Integrals over the noisy
-threshold are Gauss-Legendre sums between the kinks of the integrand, with more correct digits than
-the tables show.
+The privacy loss of a pair (x, x') is the supremum over outputs y of ``ln P(y | x) - ln P(y | x')``.
+For continuous outputs, P is the density. dpcore computes the loss from the law of the outputs, not
+from draws. The laws of the sparse vector techniques are integrals over the noisy threshold. dpcore
+computes these integrals by Gauss-Legendre quadrature between the kinks of the integrand. The error
+is smaller than the last digit in the tables.
 """
 
 from __future__ import annotations
@@ -55,32 +57,34 @@ TRIALS = {
     **{"SVT3": 9 * 10**7, "SVT4": 17 * 10**7, "SVT34Parallel": 35 * 10**6},
     "NumericalSVT": 8 * 10**7,
 }
-"""Trials per side of every mechanism, if the configuration gives no number."""
+"""Default number of draws on each input of a pair, for every mechanism."""
 
 _PILOT_SHARE = 0.4
-"""Pilot draws per counted draw. With fewer, rare events (ReportNoisyMax4) and small differences
-(LaplaceParallel) are not found."""
+"""Number of pilot draws (on which the event is chosen) divided by the number of counted draws. With
+fewer pilot draws, the audit misses rare events (ReportNoisyMax4) and small differences
+(LaplaceParallel)."""
 
 BESIDE = ("SVT1", "SVT2", "SVT4")
-"""Mechanisms whose true loss is so close to the published bounds that the type of bound matters.
-The exact bound is shown for them too."""
+"""Mechanisms for which the table also shows the unconditional exact bound. Their true loss is close
+to the published bounds, so that the type of bound matters."""
 
 Loss = Callable[[Floats, Floats], float]
 Pattern = tuple[int, ...]
 
 _SEGMENT_POINTS, _MAX_SEGMENT_LENGTH, _COVERED_SCALES = 12, 5.0, 40.0
-"""Points in a segment, its maximal length, and the number of noise scales that the segments cover.
-The noise has a scale of at least 10, so a segment is at most half a scale long."""
+"""Number of quadrature points in a segment, largest length of a segment, and half the length of the
+whole interval in units of the noise scale. The scale is at least 10, so a segment is at most half a
+scale long."""
 
 
 def _segment_borders(scale: float, *kinks: Floats) -> Floats:
-    """Return the borders of segments, which are dense near the inputs and include the kinks."""
+    """Return the borders of the integration segments: a grid, finer near 0, and all `kinks`."""
     far = np.arange(4.0, _COVERED_SCALES * scale + _MAX_SEGMENT_LENGTH, _MAX_SEGMENT_LENGTH)
     return np.unique(np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks]))
 
 
 def _quadrature_nodes(edges: Floats) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre points and weights, each of shape (segments, points in a segment)."""
+    """Return the Gauss-Legendre points and weights, each of shape (segments, points)."""
     points, weights = np.polynomial.legendre.leggauss(_SEGMENT_POINTS)
     half, middle = np.diff(edges)[:, np.newaxis] / 2, (edges[1:] + edges[:-1])[:, np.newaxis] / 2
     return middle + half * points, half * weights
@@ -105,33 +109,37 @@ def _weigh_nodes(edges: Floats, scale: float) -> tuple[Floats, Floats]:
 
 
 def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
-    """Return the largest ln(p/q) over outputs that are possible under p."""
+    """Return the largest ln(p/q) over the outputs with p > 0.
+
+    The result is inf if q = 0 and p > 0 for some output.
+    """
     pairs = [(a, b) for a, b in zip(p, q, strict=True) if a > 0.0]
     return math.inf if any(b == 0.0 for _, b in pairs) else max(math.log(a / b) for a, b in pairs)
 
 
 def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
-    """Compute the loss of Laplace noise of one scale on every entry.
+    """Compute the privacy loss of a mechanism that adds Laplace noise of one scale to every entry.
 
-    Prefix sums have the same loss, because their increments are such outputs.
+    The prefix sums of these outputs have the same loss, because their increments are the outputs.
+    `copies` is the number of independent releases.
     """
     return copies * float(np.abs(x - x_prime).sum()) / scale
 
 
 def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
-    """Return the two-sided geometric probabilities around the center, clamped to 0..top."""
+    """Return the probabilities of `center` plus two-sided geometric noise, clamped to 0..`top`."""
     cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(top + 1) - center)
     cells[[0, top]] = np.array([ratio**center, ratio ** (top - center)]) / (1 + ratio)
     return np.asarray(cells)
 
 
 def geometric_loss(x: Floats, x_prime: Floats) -> float:
-    """Compute the loss of the truncated geometric mechanism from its atoms."""
+    """Compute the privacy loss of the truncated geometric mechanism from its probabilities."""
     return _largest_ratio(geometric_cells(int(x[0])), geometric_cells(int(x_prime[0])))
 
 
 def _noise_law(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """Return densities and distribution functions of x_i + noise at t, one row per entry."""
+    """Return the densities and distribution functions of x_i + noise at `t`, one row per entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
         return _laplace_density(apart, scale), _laplace_cdf(apart, scale)
@@ -144,25 +152,33 @@ def _cdf_of_others(cdf: Floats, i: int) -> Floats:
 
 
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
-    """Compute P(entry i is the noisy maximum) = integral of f(t - x_i) prod_j F(t - x_j)."""
+    """Compute, for every i, the probability that entry i has the largest noisy value.
+
+    The probability is the integral over t of f(t - x_i) times the product of F(t - x_j) over all
+    other j. Here f and F are the density and the distribution function of the noise.
+    """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
     density, cdf = _noise_law(exponential, scale, x, points)
     return np.array([weights @ (density[i] * _cdf_of_others(cdf, i)) for i in range(x.size)])
 
 
 def argmax_loss(x: Floats, x_prime: Floats, exponential: bool) -> float:
-    """Compute the loss of report noisy max from its atoms."""
+    """Compute the privacy loss of report noisy max from its probabilities."""
     return _largest_ratio(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
 
 
 def maximum_loss(
     x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON
 ) -> float:
-    """Compute the loss of the noisy maximum, with density sum_i f(t - x_i) prod_j F(t - x_j).
+    """Compute the privacy loss of a mechanism that releases the largest noisy value.
 
-    With exponential noise, the density starts at the largest entry. It rises there as a power of
-    the number of largest entries. The loss is infinite if the density of x starts earlier, or more
-    steeply, than that of x'.
+    The density at t is the sum over i of f(t - x_i) times the product of F(t - x_j) over all other
+    j. Here f and F are the density and the distribution function of the noise.
+
+    With exponential noise, the density is 0 below the largest entry of the input. Above the largest
+    entry, the density grows like a power of t, and the exponent is larger if several entries are
+    largest. The loss is infinite if the density for x starts at a smaller t than the density for
+    x', or starts there with a smaller exponent.
     """
     starts = [(point.max(), np.count_nonzero(point == point.max())) for point in (x, x_prime)]
     if exponential and starts[0] < starts[1]:
@@ -178,10 +194,11 @@ def maximum_loss(
 def _split_by_answers(
     x: Floats, mass: Floats, answer: tuple[Floats, Floats], cutoff: int
 ) -> dict[Pattern, Floats]:
-    """Return the part of `mass` that remains after every sequence of answers, point by point.
+    """Return, for every sequence of answers, its joint probability with each noisy threshold.
 
-    `answer` contains factors for "below" and "above", with queries along the first axis. A sequence
-    ends after `cutoff` answers above.
+    `mass` contains the probabilities of the noisy thresholds. `answer` contains the probabilities
+    of the answers "below" and "above", with one row per query. A sequence ends after `cutoff`
+    answers "above".
     """
     running: dict[Pattern, Floats] = {(): mass}
     ended: dict[Pattern, Floats] = {}
@@ -198,15 +215,15 @@ def _split_by_answers(
 def flag_cells(
     x: Floats, threshold: float, rho: float, nu: float, cutoff: int
 ) -> dict[Pattern, float]:
-    """Compute the probabilities of the answer sequences of a sparse vector mechanism.
+    """Compute the probability of every sequence of answers of a sparse vector mechanism.
 
     Args:
         x: true answers of the queries.
         threshold: threshold T.
-        rho: scale of the threshold's noise.
-        nu: scale of the queries' noise, 0 for no noise.
-        cutoff: number of answers above after which a sequence ends. A number above the number of
-            queries means no end.
+        rho: scale of the noise on the threshold.
+        nu: scale of the noise on the queries; 0 for no noise.
+        cutoff: number of answers "above" after which a sequence ends. If it exceeds the number of
+            queries, all queries are answered.
     """
     points, mass = _weigh_nodes(_segment_borders(rho, x - threshold), rho)
     below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
@@ -217,15 +234,19 @@ def flag_cells(
 def flags_loss(
     x: Floats, x_prime: Floats, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> float:
-    """Compute the loss of the sparse vector with flags from its atoms."""
+    """Compute the privacy loss of a sparse vector mechanism that releases only its answers.
+
+    Each answer is "above" or "below".
+    """
     cells, cells_prime = (flag_cells(p, threshold, rho, nu, cutoff) for p in (x, x_prime))
     return _largest_ratio(cells.values(), cells_prime.values())
 
 
 def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Compute the loss of the numerical sparse vector.
+    """Compute the privacy loss of the numerical sparse vector mechanism.
 
-    Its law is the law of the flags, times fresh noise Lap(6/epsilon) for every answer above.
+    For every answer "above", the mechanism releases the query with fresh noise Lap(6/epsilon). The
+    density is the probability of the sequence of answers times the densities of this noise.
     """
     scales = (1.0, 3 / epsilon, 12 / epsilon, 2)
     cells, cells_prime = (flag_cells(point, *scales) for point in (x, x_prime))
@@ -237,12 +258,16 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
 
 
 def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
-    """Compute the loss of the sparse vector that releases the noisy queries, with T = 1.
+    """Compute the privacy loss of a sparse vector mechanism that releases noisy queries.
 
-    A released value v bounds the threshold's noise by v - T. Let m be the smallest released value.
-    The density is ``prod f(v_k - x_k)`` times the integral, up to m - T, of the mass of the answer
-    sequence. For given m, every other value v is at or above m, and its contribution is largest at
-    one of the ends, m or infinity.
+    The mechanism compares noisy queries with a noisy threshold. The threshold without noise is T =
+    1. For every answer "above", the mechanism releases the noisy query v.
+
+    A released value v shows that the noise on the threshold is at most v - T. Let m be the smallest
+    released value. The density of an output is ``prod f(v_k - x_k)`` times an integral over the
+    noise on the threshold, up to m - T. The integrand is the probability of the sequence of
+    answers. For given m, every other released value is at least m. The contribution of such a value
+    to the loss is largest at m or at infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
     points, mass = _weigh_nodes(edges, rho)
@@ -272,18 +297,21 @@ def _run_loss(
 
 
 def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Compute the loss of algorithms 3 and 4 on the same queries with cutoff 2.
+    """Compute the privacy loss of two sparse vector mechanisms on the same queries.
 
-    The two are independent, so their losses add up.
+    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017), both with cutoff 2.
+
+    The outputs of the two algorithms are independent, so the sum of their losses is the loss.
     """
     first = values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
 def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
-    """Compute the loss of RAPPOR, whose bits are independent.
+    """Compute the privacy loss of RAPPOR, which releases noisy bits of a Bloom filter.
 
-    P(1) = keep if the filter has a 1, and 1 - keep otherwise.
+    The bits are independent. A released bit is 1 with probability `keep` if the bit of the filter
+    is 1, and with probability 1 - `keep` otherwise.
     """
     sets = {0: {0, 11, 18}, 1: {3, 10, 13}, 2: {7, 10, 11, 19}}
     return len(sets[int(x[0])] ^ sets[int(x_prime[0])]) * math.log(keep / (1 - keep))
@@ -314,18 +342,20 @@ LOSSES: dict[str, Loss] = {
 
 
 def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
-    """Compute the largest loss over some pairs, each in both directions.
+    """Compute the largest exact privacy loss of a mechanism over pairs of inputs.
+
+    Each pair is used in both directions.
 
     Args:
         name: name of a mechanism of the benchmark.
         pairs: the pairs of inputs.
 
     Returns:
-        The supremum. It is inf if an output is impossible on one side.
+        The largest loss in nats. It is inf if an output is possible for only one input of a pair.
 
     Raises:
         TypeError: if `name` is not a string.
-        ValueError: if `name` is not in the benchmark.
+        ValueError: if the benchmark has no mechanism of this name.
 
     Example:
         >>> round(exact_supremum("Laplace", [Pair([1.0], [0.0])]), 12)
@@ -338,18 +368,19 @@ def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: mechanisms, and the number and size of audits.
+    """Options of the experiment: the mechanisms, and the number and the size of the audits.
 
     Args:
-        trials: draws per side of every audit. Defaults to each mechanism's own number.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        trials: number of outputs that an audit draws on each input of a pair. Defaults to `TRIALS`,
+            with a number for each mechanism.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         repeats: number of audits of every mechanism, each with a separate seed.
-        confidence: probability that a bound holds, for each bound separately. The published bounds
-            have 0.9.
+        confidence: confidence level of each bound. The bounds do not hold jointly at this level.
+            The published bounds have confidence 0.9.
         mechanisms: names of the mechanisms.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or `mechanisms` is empty or contains a name twice.
 
     Example:
@@ -366,19 +397,19 @@ class Config(Settings):
     mechanisms: tuple[str, ...] = setting(tuple(BENCHMARKS), choice, tuple(BENCHMARKS))
 
     def trials_of(self, name: str) -> int:
-        """Return the number of draws per side of an audit of a mechanism."""
+        """Return the number of outputs that an audit of a mechanism draws on each input."""
         return TRIALS[name] if self.trials is None else self.trials
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One mechanism.
+    """Results of the audits of one mechanism.
 
     Args:
         name: name of the mechanism.
-        audits: one audit per repetition.
-        seconds: wall-clock time of each, including the choice of the event (ignored in
-            comparisons).
+        audits: result of each audit.
+        seconds: wall-clock seconds of each audit, including the choice of the event. The field is
+            ignored when rows are compared.
     """
 
     name: str
@@ -387,20 +418,20 @@ class Row(Shown):
 
     @property
     def benchmark(self) -> Benchmark:
-        """Known facts about the mechanism."""
+        """Published bounds, exact loss and other known facts about the mechanism."""
         return BENCHMARKS[self.name]
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """Certified bound of each audit, by Clopper-Pearson."""
+        """Lower bound on epsilon that each audit certifies with Clopper-Pearson intervals."""
         return tuple(audit.epsilon_lower for audit in self.audits)
 
     @property
     def exact_bounds(self) -> tuple[float, ...]:
-        """Unconditional exact bounds from the same counts. Empty if not in `BESIDE`.
+        """Unconditional exact lower bounds on epsilon. Empty if the mechanism is not in `BESIDE`.
 
-        They are shown in addition to `bounds`. Taking the larger of two bounds on the same counts
-        would be a choice after counting, and would overstate the certified loss.
+        These bounds use the same counts as `bounds`, and the table shows both kinds. The larger of
+        two bounds from the same counts would not have the stated confidence.
         """
         if self.name not in BESIDE:
             return ()
@@ -408,49 +439,52 @@ class Row(Shown):
 
     @property
     def certified(self) -> float:
-        """Median of `bounds`. For an even number of bounds, the lower of the two middle ones."""
+        """Median of `bounds`.
+
+        For an even number of bounds, it is the smaller of the two middle bounds.
+        """
         return statistics.median_low(self.bounds)
 
     @property
     def certified_exact(self) -> float | None:
-        """Median of `exact_bounds`, or None."""
+        """Median of `exact_bounds`, or None if `exact_bounds` is empty."""
         return statistics.median_low(self.exact_bounds) if self.exact_bounds else None
 
     @property
     def reached(self) -> bool:
-        """True if `certified` is at least the larger of DP-Sniper's two bounds."""
+        """True if `certified` is at least the larger of the two published bounds of DP-Sniper."""
         return self.certified >= self.benchmark.dp_sniper_best
 
     @property
     def above(self) -> int:
-        """Number of bounds of both kinds that exceed the true loss. Each of them is an error."""
+        """Number of bounds, of both kinds, that wrongly exceed the true loss."""
         return sum(bound > self.benchmark.supremum for bound in (*self.bounds, *self.exact_bounds))
 
 
 @cache
 def _cached_exact_bound(counts: Counts, confidence: float) -> float:
-    """Compute the exact bound of counts. Results are cached, because the bound is slow."""
+    """Compute the unconditional exact bound from counts. Results are cached, because it is slow."""
     return berger_boos(counts, 0.0, confidence)
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit the benchmark.
+    """Audit every mechanism of the benchmark.
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores. It never changes a bound.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. Defaults to all cores. The number never changes a bound.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each mechanism.
+        The result, with one row for each mechanism.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first audit is complete.
 
     Source:
-        For the benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
+        The benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
     """
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
     done, ended = run_jobs("the benchmark", jobs, partial(_time_audit, config, threads), progress)
@@ -483,19 +517,19 @@ class Result(Tabled[Config]):
 
     @property
     def reached(self) -> int:
-        """Number of mechanisms whose certified bound is at least DP-Sniper's larger one."""
+        """Number of mechanisms with a certified bound of at least the larger bound of DP-Sniper."""
         return sum(row.reached for row in self.rows)
 
     @property
     def above(self) -> int:
-        """Number of bounds that exceed the true loss."""
+        """Number of bounds, over all mechanisms, that wrongly exceed the true loss."""
         return sum(row.above for row in self.rows)
 
     def table(self, *, times: bool = True) -> str:
-        """Return the results as text.
+        """Return the results as plain text.
 
         Args:
-            times: True to show seconds too, which differ between runs.
+            times: True to show the seconds of the audits too. The seconds differ between runs.
         """
         config = self.config
         trials = "as the table says" if config.trials is None else f"{config.trials:,} a side"
@@ -517,7 +551,10 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data; `Audit.from_dict` reads each audit."""
+        """Return the result as a dict of JSON values.
+
+        `Audit.from_dict` reads each audit in the dict.
+        """
         rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(rows=rows, reached=self.reached, above=self.above)
 

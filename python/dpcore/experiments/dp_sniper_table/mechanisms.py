@@ -1,16 +1,17 @@
-"""The benchmark of 20 mechanisms for black-box auditors, with known facts about them.
+"""The 20 mechanisms of DP-Sniper's benchmark, with their exact losses and published bounds.
 
-Every mechanism has its pairs of inputs, its exact loss on them, and the published results of two
-auditors. Each pair is listed in one order, because an audit considers both directions.
+For every mechanism, the module lists pairs of inputs, the exact privacy loss on these pairs, and
+the published lower bounds of two auditors (DP-Sniper and StatDP). Each pair (x, x') is listed in
+only one order, because an audit considers both directions.
 
-A mechanism is a plain numpy function `(x, size, rng) -> outputs`, with one output per row, of shape
-`(size,)` or `(size, entries)`. Outputs of several entries are the transpose of an array in which
-every entry is contiguous, so that a column is contiguous. Generators and other state are not kept.
+A mechanism is a numpy function `(x, size, rng) -> outputs`, with one output per row. The outputs
+have shape `(size,)` or `(size, entries)`. An array of shape `(size, entries)` is in column-major
+order, so that each column is contiguous in memory. A mechanism keeps no state between calls.
 
-The eight variants of the sparse vector technique compare noisy queries with a noisy threshold T +
-rho, one query after another, until `cutoff` queries were above. All queries of a trial are drawn,
-also those after its end, and their answers are then overwritten. Drawing ten long columns takes
-half the time of drawing columns that become shorter.
+Eight mechanisms are variants of the sparse vector technique. Such a mechanism compares one noisy
+query after another with a noisy threshold T + rho. The mechanism stops after `cutoff` queries above
+the threshold. The functions draw the noise of all queries, and afterwards overwrite the answers
+after the stop. Drawing only the queries before the stop would take twice the time.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from ...records import Floats, Pair
 from ...report.shown import Shown
 
 EPSILON = 0.1
-"""Privacy parameter of the whole benchmark."""
+"""Privacy parameter epsilon of all mechanisms."""
 
 BLOOM = {0: (0, 11, 18), 1: (3, 10, 13), 2: (7, 10, 11, 19)}
-"""Bits set in RAPPOR's filter: murmur3 of the decimal text with seeds 0 to 3, modulo 20."""
+"""Bits that are 1 in RAPPOR's Bloom filter, for each input. The positions are hash values (murmur3
+of the decimal text with seeds 0 to 3) modulo 20."""
 
 BLOOM_BITS = 20
 PERMANENT_NOISE, ONE_TIME_NOISE = 0.75, 0.95
@@ -45,18 +47,18 @@ Rng = np.random.Generator
 
 
 def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Floats:
-    """Draw Laplace noise by numpy's exponential ziggurat, each value with a random sign.
+    """Draw Laplace noise: exponential variables by numpy's ziggurat method, with random signs.
 
-    The noise is exact in the tail, to 36 scales and beyond. It takes a third of the time of
-    `Generator.laplace`.
+    The law is exact also in the tail, even beyond 36 scales. The function takes a third of the time
+    of `Generator.laplace`.
 
     Args:
-        scale: scale b of the noise, in the units of x, above 0.
+        scale: scale b of the noise, above 0.
         shape: shape of the array.
         rng: numpy Generator.
 
     Returns:
-        Independent noise, shape `shape`.
+        Array of independent Laplace variables, with the given shape.
 
     Source:
         Marsaglia and Tsang (2000), the ziggurat method. A Laplace variable is an exponential
@@ -78,12 +80,12 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
 
 
 def draw_uniform_words(size: int, rng: Rng) -> npt.NDArray[np.uint64]:
-    """Draw uniform 64-bit words. Read as smaller integers, they are the fastest random numbers."""
+    """Draw `size` uniform random integers of 64 bits."""
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)
 
 
 def read_entry(x: Any) -> float:
-    """Return the single entry of an input.
+    """Return the only entry of an input x as a float.
 
     Raises:
         TypeError: if x does not hold a real number.
@@ -96,7 +98,7 @@ def read_entry(x: Any) -> float:
 
 
 def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
-    """Return noisy copies x + Lap(scale), entry by entry, shape `(entries, size)`."""
+    """Return `size` copies of x with noise Lap(scale) on every entry, shape `(entries, size)`."""
     point = vector("x", x)
     noisy = laplace_noise(scale, (point.size, size), rng)
     noisy += point[:, np.newaxis]
@@ -116,17 +118,20 @@ def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> F
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(1/epsilon) for every entry, which is private if one count differs by 1."""
+    """Release x_i + Lap(1/epsilon) for every i.
+
+    The output is epsilon-DP if one count changes by 1.
+    """
     return noisy_entries(x, size, rng, 1.0 / epsilon).T
 
 
 def noisy_hist2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(epsilon): faulty, because the scale is inverted; its loss is 1/epsilon."""
+    """Release x_i + Lap(epsilon) for every i. The scale is wrong, and the loss is 1/epsilon."""
     return noisy_entries(x, size, rng, epsilon).T
 
 
 def prefix_sum(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release running sums of x_i + Lap(1/epsilon)."""
+    """Release the cumulative sums of x_i + Lap(1/epsilon)."""
     sums = noisy_entries(x, size, rng, 1.0 / epsilon)
     for before, after in itertools.pairwise(sums):
         after += before
@@ -142,9 +147,10 @@ def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
 
 
 def _row_argmax(noisy: Floats) -> Flags:
-    """Return the index of the largest entry, which is the last entry above all earlier ones.
+    """Return the index of the largest entry of each column.
 
-    `argmax` takes four times as long for so few entries.
+    The function keeps the last entry that exceeds all earlier entries. `numpy.argmax` takes four
+    times as long for so few entries.
     """
     best, index = noisy[0].copy(), np.zeros(noisy.shape[1], np.int8)
     for i, row in enumerate(noisy[1:], start=1):
@@ -154,45 +160,53 @@ def _row_argmax(noisy: Floats) -> Flags:
 
 
 def report_noisy_max1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Release the index of the largest x_i + Lap(2/epsilon)."""
+    """Release the index i of the largest x_i + Lap(2/epsilon)."""
     return _row_argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Release the index of the largest x_i + Exp(mean 2/epsilon)."""
+    """Release the index i of the largest x_i + Exp(mean 2/epsilon)."""
     return _row_argmax(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest x_i + Lap(2/epsilon): faulty, because it should be the index."""
+    """Release the largest value x_i + Lap(2/epsilon).
+
+    The mechanism is faulty, because only the index i of the largest value is epsilon-DP.
+    """
     return np.asarray(noisy_entries(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest x_i + Exp(mean 2/epsilon): faulty, because its support depends on x."""
+    """Release the largest value x_i + Exp(mean 2/epsilon).
+
+    The mechanism is faulty, because the set of possible outputs depends on x.
+    """
     return np.asarray(_add_exponential_noise(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 @functools.cache
 def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
-    """Tabulate the output for each of D equally likely integers of the truncated geometric.
+    """Tabulate the truncated geometric mechanism: one output for each of D equally likely integers.
 
-    Let k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1). The distribution function
-    times D is ``F(z) = 2^(k(c-z)) (2^k + 1)^(n-c+z)`` below the center c, ``D - 2^(k(z-c+1)) (2^k +
-    1)^(n-1-z+c)`` from c on, and D at n. Every value is an integer, so the law is exact. Each
-    output is the smallest z for which F(z) is at least a uniform integer in 1..D.
+    Let n = `top`, c = `center`, k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1). Let F
+    be the distribution function of the output, multiplied by D. Then
+    ``F(z) = 2^(k(c-z)) (2^k + 1)^(n-c+z)`` for z < c,
+    ``F(z) = D - 2^(k(z-c+1)) (2^k + 1)^(n-1-z+c)`` for c <= z < n, and F(n) = D. All values of F
+    are integers, so the law is exact. The output for a uniform integer u in 1..D is the smallest z
+    with F(z) >= u.
 
     Args:
-        center: true count, from 0 to `top`.
-        epsilon: privacy parameter. The loss is ln(1 + 2^-k) per step.
+        center: true count c, from 0 to `top`.
+        epsilon: privacy parameter. If the count changes by 1, the privacy loss is ln(1 + 2^-k).
         top: largest output n.
 
     Returns:
-        Outputs in order, read-only, shape `(D,)`.
+        Outputs for u = 1, ..., D, as a read-only array of shape `(D,)`.
 
     Source:
-        Balcer and Vadhan (2018), algorithm GeoSample, with the natural logarithm as in the
-        benchmark's implementation.
+        Balcer and Vadhan (2018), algorithm GeoSample. As in the benchmark's code, the logarithm in
+        k is natural.
 
     Example:
         >>> geometric_table(1, 0.1).size
@@ -212,7 +226,7 @@ def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
 
 
 def truncated_geometric(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Release a count from 0 to 5 with geometric noise, with integer arithmetic only."""
+    """Release a count from 0 to 5 with truncated geometric noise, computed only with integers."""
     value = read_entry(x)
     if value not in range(6):
         raise invalid("x", "a whole number from 0 to 5", x)
@@ -228,19 +242,22 @@ def _bloom_filter(x: Any) -> Bools:
 
 
 def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
-    """Draw bits with probability limit/2^w, where w is the width of `kind`, shape `(20, size)`."""
+    """Draw bits that are 1 with probability limit/2^w, shape `(20, size)`.
+
+    w is the number of bits of the integer type `kind`.
+    """
     n_bits = BLOOM_BITS * size
     uniform = draw_uniform_words(-(-n_bits * np.dtype(kind).itemsize // 8), rng).view(kind)[:n_bits]
     return np.asarray(uniform.reshape(BLOOM_BITS, size) < limit)
 
 
 def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """Release the filter of RAPPOR: bits are permanently randomised (f = 3/4), then reported.
+    """Release RAPPOR's Bloom filter of 20 bits, after its permanent and its instantaneous noise.
 
-    A bit becomes 1 with probability f/2, becomes 0 with probability f/2, and is kept otherwise.
-    This is exact with a uniform byte: the result is 1 if the byte is below 160 for a set bit, and
-    below 96 for another bit. Then 1 is reported with probability 0.55 for a 1 and 0.45 for a 0, so
-    the bit is flipped with probability 0.45.
+    The permanent step uses f = 3/4: a bit becomes 1 with probability f/2, becomes 0 with
+    probability f/2, and is kept otherwise. The function compares a uniform random byte with 160 for
+    a 1 and with 96 for a 0, which gives these probabilities exactly. The instantaneous step flips
+    the result with probability 0.45.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -253,7 +270,9 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """Release the filter after RAPPOR's permanent step only, with f = .95.
+    """Release RAPPOR's Bloom filter of 20 bits after only the permanent noise, with f = 0.95.
+
+    A bit becomes 1 with probability f/2, becomes 0 with probability f/2, and is kept otherwise.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -276,7 +295,7 @@ def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floa
 
 
 def _mark_stopped(above: Bools, cutoff: int) -> Flags:
-    """Return 1 for every query after `cutoff` earlier queries above, and 0 otherwise."""
+    """Return 1 for every query after `cutoff` queries above the threshold, and 0 otherwise."""
     marks = np.zeros(above.shape, np.int8)
     for before, now, flags in zip(marks, marks[1:], above.view(np.int8), strict=False):
         np.add(before, flags, out=now)
@@ -289,7 +308,7 @@ def _make_flags(above: Bools, cutoff: int) -> Flags:
 
 
 def _withhold_values(noisy: Floats, above: Bools, cutoff: int, below: int, stopped: int) -> Floats:
-    """Overwrite the values of `noisy` that are not released, and return it."""
+    """Overwrite the values of `noisy` that the mechanism does not release, and return `noisy`."""
     ended = _mark_stopped(above, cutoff)
     withheld = ~above | ended.view(np.bool_)
     # Arithmetic is exact here, and is used for the same reason.
@@ -312,7 +331,9 @@ def _value_svt(x: Any, size: int, rng: Rng, rho: float, nu: float, cutoff: int =
 
 
 def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a sound variant: T = .5, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
+    """Run a correct sparse vector mechanism with threshold T = 0.5, up to the first answer "above".
+
+    The noise is rho ~ Lap(2/epsilon) on the threshold and nu ~ Lap(4/epsilon) on every query.
 
     Source:
         Lyu, Su and Li (2017), algorithm 1, with c = 1.
@@ -321,9 +342,11 @@ def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a sound variant: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
+    """Run a correct sparse vector mechanism with threshold T = 1, up to the first answer "above".
 
-    The algorithm draws rho again after each answer above, which has no effect for c = 1.
+    The noise is rho ~ Lap(2/epsilon) on the threshold and nu ~ Lap(4/epsilon) on every query.
+
+    The algorithm draws rho again after each answer "above". This has no effect for c = 1.
 
     Source:
         Lyu, Su and Li (2017), algorithm 2, with c = 1.
@@ -332,9 +355,13 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), and the noisy query is released.
+    """Run a faulty sparse vector mechanism that releases its first query above the threshold.
 
-    -1000 means "below", and -2000 means "stopped after the first above".
+    The released value is the noisy query. The threshold is T = 1. The noise is Lap(2/epsilon) on
+    the threshold and on every query.
+
+    In an output, -1000 means "below", and -2000 means "not answered, because the mechanism has
+    stopped".
 
     Source:
         Lyu, Su and Li (2017), algorithm 3, with c = 1.
@@ -343,7 +370,10 @@ def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
 
 
 def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty variant: T = 1, rho ~ Lap(4/epsilon), nu ~ Lap(4/(3 epsilon)) for any cutoff.
+    """Run a faulty sparse vector mechanism with too little noise, up to the first answer "above".
+
+    The threshold is T = 1. The noise is rho ~ Lap(4/epsilon) on the threshold and nu ~ Lap(4/(3
+    epsilon)) on every query, for any cutoff.
 
     Source:
         Lyu, Su and Li (2017), algorithm 4, with c = 1.
@@ -352,7 +382,9 @@ def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty variant: T = 1, rho ~ Lap(2/epsilon), without noise on queries, without stop.
+    """Run a faulty sparse vector mechanism without noise on the queries, which answers all queries.
+
+    The threshold is T = 1, with noise rho ~ Lap(2/epsilon).
 
     Source:
         Lyu, Su and Li (2017), algorithm 5.
@@ -363,7 +395,9 @@ def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), without stop.
+    """Run a faulty sparse vector mechanism that answers all queries.
+
+    The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
 
     Source:
         Lyu, Su and Li (2017), algorithm 6.
@@ -373,10 +407,12 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run algorithms 3 and 4 on the same queries, both with T = 1 and c = 2.
+    """Run algorithms 3 and 4 of Lyu, Su and Li (2017) on the same queries.
 
-    The first half of an output contains the values of algorithm 3, the second half the flags of
-    algorithm 4.
+    Both algorithms use threshold T = 1 and stop after two answers "above".
+
+    The first half of an output contains the values that algorithm 3 releases. The second half
+    contains the answers of algorithm 4.
     """
     values = _value_svt(x, size, rng, 2.0 / epsilon, 4.0 / epsilon, 2)
     flags = _flag_svt(x, size, rng, 1.0, 4.0 / epsilon, 4.0 / (3.0 * epsilon), 2)
@@ -384,10 +420,14 @@ def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flo
 
 
 def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run a sound variant: T = 1, c = 2, rho ~ Lap(3/epsilon), nu ~ Lap(12/epsilon).
+    """Run the numerical sparse vector mechanism, which is correct, up to two answers "above".
 
-    A query above is answered with fresh noise, x_i + Lap(6/epsilon), and a query below with 0.
-    -1000 means "stopped".
+    The threshold is T = 1. The noise is rho ~ Lap(3/epsilon) on the threshold and nu ~
+    Lap(12/epsilon) on every query.
+
+    For a query above the threshold, the output is x_i + Lap(6/epsilon), with fresh noise. For a
+    query below the threshold, the output is 0. An output of -1000 means "not answered, because the
+    mechanism has stopped".
 
     Source:
         Wang, Ding, Wang, Kifer and Zhang (2019), the numerical sparse vector.
@@ -402,7 +442,7 @@ Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 
 
 def one_differs(dim: int) -> tuple[Pair, ...]:
-    """Return the pairs in which only the first entry changes, by one in either direction.
+    """Return two pairs of inputs that differ only in the first entry, by +1 and by -1.
 
     Args:
         dim: number of entries of the inputs, at least 1.
@@ -415,7 +455,7 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
 
 
 def all_differ(dim: int) -> tuple[Pair, ...]:
-    """Return the pairs of `one_differs`, and six pairs in which every entry changes by one.
+    """Return the two pairs of `one_differs`, and six pairs that differ by one in every entry.
 
     Args:
         dim: number of entries of the inputs, at least 2.
@@ -432,28 +472,30 @@ def all_differ(dim: int) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Benchmark(Shown):
-    """One mechanism, with known facts about it.
+    """One mechanism of the benchmark, with its exact loss and published bounds.
 
     Args:
         name: name of the mechanism.
         mechanism: the mechanism `(x, size, rng) -> outputs`.
         pairs: pairs of inputs on which auditors are compared.
-        claim: epsilon that its authors or its formula claim.
-        supremum: exact loss over the pairs. It is inf if an output is possible for one input only.
-        oracle_at_1e8: bound that the best of all events certifies with 1e8 trials per side at
-            confidence 0.9, by Clopper-Pearson. It is the best possible result of an auditor (one
-            independent measurement).
-        dp_sniper: bounds of DP-Sniper at confidence 0.9 with 2e8 trials per side, by logistic
-            regression and by a neural network.
-        dp_sniper_seconds: wall-clock seconds of DP-Sniper for these.
-        statdp: bounds of two runs of StatDP at confidence 0.9, or None if they failed.
-        statdp_seconds: seconds of StatDP's search without its verification, or None.
-        private: True if it is claim-DP for all neighbours.
-        note: note for the comparison.
+        claim: epsilon that the authors or the formula of the mechanism claim.
+        supremum: largest exact privacy loss over the pairs. It is inf if an output is possible for
+            only one input of a pair.
+        oracle_at_1e8: lower bound on epsilon that the best of all events (sets of outputs)
+            certifies. The bound uses 1e8 draws on each input, confidence 0.9 and Clopper-Pearson
+            intervals, in one experiment. Up to chance, no auditor can certify more.
+        dp_sniper: lower bounds of DP-Sniper by logistic regression and by a neural network, at
+            confidence 0.9 with 2e8 draws on each input.
+        dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each of the two bounds.
+        statdp: lower bounds of two runs of StatDP at confidence 0.9, or None if the runs failed.
+        statdp_seconds: seconds that StatDP's search took, without its verification, or None if the
+            runs failed.
+        private: True if the mechanism is `claim`-DP for all neighbouring inputs.
+        note: remark on the published bounds, shown below the table.
 
     Source:
-        Bichsel, Steffen, Bogunovic and Vechev (2021). The results of both auditors are taken from
-        the logs that were released with their code.
+        Bichsel, Steffen, Bogunovic and Vechev (2021). The bounds of DP-Sniper and StatDP are from
+        the logs that Bichsel et al. released with their code.
     """
 
     name: str
@@ -471,7 +513,7 @@ class Benchmark(Shown):
 
     @property
     def dp_sniper_best(self) -> float:
-        """Larger of DP-Sniper's two bounds."""
+        """Larger of the two bounds in `dp_sniper`."""
         return max(self.dp_sniper)
 
 
@@ -536,4 +578,4 @@ _ALL_BENCHMARKS = (
 # fmt: on
 
 BENCHMARKS: dict[str, Benchmark] = {entry.name: entry for entry in _ALL_BENCHMARKS}
-"""Mechanisms by name, in the order of the published table."""
+"""The 20 mechanisms by name, in the order of the published table."""

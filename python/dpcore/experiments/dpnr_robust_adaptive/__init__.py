@@ -1,10 +1,13 @@
-"""Test of training noise, fixed and varying, for a text classifier under noise.
+"""Test whether noise in training makes a text classifier more accurate on noisy vectors.
 
-This repeats a study of DPNR: the mean over words and word pairs, min-max scaling, Laplace noise,
-and a linear classifier. Training uses no noise, the noise of the test ("robust"), or varying noise
-("adaptive"). A control is added: one model that is trained at epsilon 5 and tested at every noise.
-Words are masked in two ways, as in the study and by leaving them out of the mean. Every claimed
-epsilon is shown with the true one.
+The experiment repeats a study of DPNR. DPNR averages the vectors of words and word pairs, scales
+the mean to [0, 1] (min-max scaling), adds Laplace noise, and applies a linear classifier. The study
+trains without noise, with the noise of the test ("robust"), or with noise that varies during
+training ("adaptive"). The experiment adds a control: one model that is trained at epsilon 5 and
+tested with every noise.
+
+Some tests also mask words, either as in the code of the study or by leaving the masked words out of
+the mean. The tables show the claimed epsilon and the true epsilon.
 """
 
 from __future__ import annotations
@@ -39,14 +42,14 @@ __all__ = ["NAME", "Config", "Model", "Result", "run"]
 NAME = "dpnr-robust-adaptive"
 
 Values = tuple[float, ...]
-"""Accuracies or losses, one per seed."""
+"""Accuracies or training losses, one per seed."""
 
 Points = list[tuple[float, Values]]
-"""Positions on the lower axis, each with the accuracies of all seeds."""
+"""Positions on the horizontal axis, each with the accuracies of all seeds."""
 
 _GENERATED_CORPUS_ROWS: Final = {False: 4000, True: 500}
 _QUICK_PART_TEXTS: Final = 500
-"""Number of texts of a real corpus in a quick run, in training and in test."""
+"""In a quick run, number of training texts of a real corpus, and also its number of test texts."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,27 +57,29 @@ class Config(TextOptions):
     """Options of the experiment: the models to train, and the noise of the tests.
 
     Args:
-        trials: smallest number of noisy encodings of test texts behind every accuracy. The whole
-            test part is repeated as often as needed.
-        seed: int in [0, 2**63). Every model and every test gets a separate seed derived from it.
-        seeds: number of models of each kind, of which mean and spread are shown. Defaults to 3, or
-            to 5 with `full`.
-        data: folder with the folders ag_news and yelp. By default, two corpora are generated in
-            their place.
-        full: True for five seeds, masks in every dimension, and the sound scale at every epsilon.
-        quick: True for a short run that only shows that the experiment works: a few hundred texts
-            of one corpus, one dimension, four variants.
+        trials: smallest number of noisy vectors from which an accuracy is computed. All test texts
+            are encoded again, with new noise, until this number is reached.
+        seed: int in [0, 2**63). Every model and every test gets a separate seed derived from this
+            seed.
+        seeds: number of models of each kind, trained with different seeds. The table shows the mean
+            and the standard deviation over these models. Defaults to 3, or to 5 if `full` is True.
+        data: folder that contains the folders ag_news and yelp of the corpora. By default, the
+            experiment generates two corpora.
+        full: True for five seeds, for tests with masked words in every dimension, and for the
+            variant "robust, b = d/epsilon" at every epsilon.
+        quick: True for a short run that only shows that the experiment works. It uses a few hundred
+            texts of one corpus, one dimension and four variants.
         device: device for training and tests, such as "cpu" or "cuda".
-        dims: dimensions of a vector. Defaults to 32 and 64.
-        epsilons: claimed epsilons of the noise in the test. Defaults to those of the study, 0.05 to
-            5.
-        mus: shares of masked words, at claimed epsilon 4, for the variants "not robust" and
-            "robust". Defaults to 0.1, 0.3, 0.5 and 0.8.
-        lines: names of the training variants. Defaults to all.
+        dims: dimensions of the text vectors. Defaults to 32 and 64.
+        epsilons: claimed epsilons of the noise in the tests. Defaults to the eight values of the
+            study, from 0.05 to 5.
+        mus: shares of masked words. Defaults to 0.1, 0.3, 0.5 and 0.8. Words are masked only for
+            the variants "not robust" and "robust", without noise and at claimed epsilon 4.
+        lines: names of the variants of training, keys of `models.LINES`. Defaults to all variants.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or a name unknown.
+        TypeError: if a field has the wrong type.
+        ValueError: if a value is out of range, or a name is unknown.
 
     Example:
         >>> Config().seeds, Config(full=True).seeds, Config(quick=True).dims
@@ -100,26 +105,26 @@ class Config(TextOptions):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train and test every model.
+    """Train every model, and test every model on noisy vectors.
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because such small models are trained on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: has no effect, because such small models are trained in one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed models.
+        The result. After Ctrl-C, it contains only the completed models.
 
     Raises:
         TypeError: if `config` belongs to another experiment.
         ModuleNotFoundError: if torch is missing. The message states how to install it.
-        OSError: if a corpus is missing.
-        ValueError: if the device is missing.
-        KeyboardInterrupt: on Ctrl-C before the first model is completed.
+        OSError: if a file of a corpus is missing.
+        ValueError: if torch does not find the device.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first model is complete.
 
     Source:
-        Zouhri and Abecidan (2021), section 5. For the system: Lyu, He and Li (2020).
+        Zouhri and Abecidan (2021), section 5. DPNR: Lyu, He and Li (2020).
 
     Example:
         >>> from importlib.util import find_spec
@@ -136,7 +141,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _read_or_generate(name: Any, config: Config) -> Corpus:
-    """Read or generate a corpus with training and test texts."""
+    """Read or generate a corpus that has training texts and test texts."""
     rows = _GENERATED_CORPUS_ROWS[config.quick]
     whole = read_texts(config, name, study.MADE[name], rows, key=name)
     if config.data is None or not config.quick:
@@ -152,15 +157,16 @@ def _read_or_generate(name: Any, config: Config) -> Corpus:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Size(Shown):
-    """Sizes of a corpus.
+    """Source, number of texts and number of labels of a corpus.
 
     Args:
-        data: name of the corpus, or of the corpus that it replaces.
+        data: name of the corpus. For generated texts, it is the name of the corpus that they
+            replace.
         origin: source of the texts.
         train: number of training texts.
         test: number of test texts.
-        labels: number of labels.
-        chance: share of the most frequent label in the test.
+        labels: number of distinct labels.
+        chance: share of the most frequent label among the test texts.
     """
 
     data: str
@@ -172,7 +178,7 @@ class Size(Shown):
 
     @classmethod
     def of(cls, data: str, corpus: Corpus) -> Size:
-        """Compute the sizes of a corpus."""
+        """Count the texts and the labels of a corpus."""
         labels, counts = np.unique(corpus.test.labels, return_counts=True)
         sizes = len(corpus.train), len(corpus.test), len(labels)
         return cls(data, corpus.origin, *sizes, float(counts.max()) / sizes[1])
@@ -180,36 +186,38 @@ class Size(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the models.
+    """Test accuracies of all models.
 
     Args:
         config: options of the run.
-        models: the trained models.
-        sizes: sizes of the corpora.
+        models: training loss and test accuracies of each trained model.
+        sizes: source and sizes of each corpus.
     """
 
     models: tuple[Model, ...]
     sizes: tuple[Size, ...]
 
     def of(self, data: str, dim: int, *how: Any) -> tuple[Model, ...]:
-        """Return the models of one kind, by seed.
+        """Return the models of one kind, in the order of their seeds.
 
         Args:
             data: "ag_news" or "yelp".
-            dim: dimension of a vector.
-            *how: further fields of `Job`: the variant, the training epsilon if the variant has a
-                model for each, the share of words masked in training, and their treatment.
+            dim: dimension of the text vectors.
+            *how: the further fields of `Job` after `number`, in this order: `line`, `trained`, `mu`
+                and `mask`. Fields that are left out have their defaults.
         """
         return tuple(
             model for model in self.models if model.job == Job(data, dim, model.job.number, *how)
         )
 
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> Values:
-        """Return test accuracies of a variant, one per seed; empty if there are none.
+        """Return the test accuracies of a variant without masked words, one per seed.
+
+        The tuple is empty if the variant was not tested with this noise.
 
         Args:
             data: "ag_news" or "yelp".
-            dim: dimension of a vector.
+            dim: dimension of the text vectors.
             line: name of the variant.
             epsilon: claimed epsilon of the noise in the test, or None for no noise.
         """
@@ -218,14 +226,16 @@ class Result(Tabled[Config]):
         return _list_accuracies(self.of(data, dim, *kind), Test(epsilon))
 
     def masked(self, data: str, dim: int, line: str, test: Test, trained: bool = False) -> Values:
-        """Return test accuracies with masked words, one per seed; empty if there are none.
+        """Return the test accuracies of a variant with masked words, one per seed.
+
+        The tuple is empty if there was no such test.
 
         Args:
             data: "ag_news" or "yelp".
-            dim: dimension of a vector.
+            dim: dimension of the text vectors.
             line: "not robust" or "robust".
-            test: noise and masks of the test.
-            trained: True for models with words masked in training too.
+            test: claimed epsilon and masks of the test.
+            trained: True for the models that were also trained with masked words.
         """
         level = None if line == "not robust" else MU_EPSILON
         mask = test.mask if trained or test.mask == "zero_id" else ""
@@ -233,7 +243,7 @@ class Result(Tabled[Config]):
         return _list_accuracies(self.of(data, dim, line, level, mu, mask), test)
 
     def table(self) -> str:
-        """Return the results as text, with those of the study."""
+        """Return the results as plain text, together with the results of the study."""
         config = self.config
         seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
         parts = [_NOISE_GLOSSARY]
@@ -262,7 +272,7 @@ class Result(Tabled[Config]):
         return self.join_parts(head, *parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of JSON values."""
         cells = list(product((size.data for size in self.sizes), self.config.dims))
         return self.make_record(
             corpora=self.sizes,
@@ -284,7 +294,9 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw accuracy against claimed and true epsilon, and against the share of masked words.
+        """Draw the accuracy against epsilon, and against the share of masked words.
+
+        The lower axis shows the claimed epsilon and the upper axis the true epsilon.
 
         Returns:
             A matplotlib figure.
@@ -324,18 +336,19 @@ def _list_accuracies(models: tuple[Model, ...], test: Test) -> Values:
 
 CONTROL = "constant 5"
 RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robust")
-"""Variants that are compared with one model trained at epsilon 5."""
+"""Variants that are compared with the control, a model trained at epsilon 5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Gain of a variant over the control at one epsilon.
+    """Difference in accuracy between a variant and the control (trained at epsilon 5).
 
     Args:
         line: name of the variant.
         epsilon: claimed epsilon of the noise in the test.
-        mean: mean of the differences for equal seeds.
-        noise: sum of both standard deviations over seeds.
+        mean: mean over the seeds of the accuracy of the variant minus the accuracy of the control.
+        noise: standard deviation over the seeds of the variant's accuracy, plus the standard
+            deviation of the control's accuracy.
     """
 
     line: str
@@ -345,12 +358,15 @@ class Gain:
 
     @property
     def beyond(self) -> bool:
-        """True if the means differ by more than the sum of their standard deviations."""
+        """True if the absolute value of `mean` exceeds `noise`."""
         return abs(self.mean) > self.noise
 
 
 def true_epsilon(epsilon: float, dim: int) -> float:
-    """Compute the epsilon of noise of scale 1/epsilon for any two rows of min-max scaling.
+    """Compute the true epsilon of DPNR's published noise for a claimed epsilon.
+
+    The noise is Laplace noise of scale 1/`epsilon` on each of the `dim` entries in [0, 1]. The true
+    epsilon holds for any two vectors after min-max scaling.
 
     Example:
         >>> true_epsilon(5.0, 32)
@@ -361,7 +377,11 @@ def true_epsilon(epsilon: float, dim: int) -> float:
 
 
 def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
-    """Return the epsilon from which on robust has a higher mean than not robust, or None."""
+    """Return the smallest epsilon from which on the variant "robust" beats "not robust".
+
+    The means of the test accuracy are compared at every tested epsilon from this value on. The
+    result is None if "not robust" is better, or equally good, at the largest epsilon.
+    """
     crossing = None
     for epsilon in reversed(result.config.epsilons):
         robust, plain = (result.values(data, dim, line, epsilon) for line in (ROBUST, PLAIN))
@@ -372,7 +392,11 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
 
 
 def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
-    """Return the gains over the control for variants with the same two or more seeds."""
+    """Return the gains of the variants over the control, at every tested epsilon.
+
+    A variant is left out if it has fewer than two seeds, or another number of seeds than the
+    control.
+    """
     gains = []
     for line, epsilon in product(RIVALS, result.config.epsilons):
         mine, control = (
@@ -419,7 +443,10 @@ def _table_title(size: Size, dim: int, result: Result) -> str:
 
 
 def format_mean_sd(values: Values) -> str:
-    """Format the mean, and the standard deviation in units of the last digit; a dash if empty."""
+    """Format the mean, and the standard deviation in units of the last digit.
+
+    The text is "-" if there are no values.
+    """
     if not values:
         return "-"
     mean, wide = mean_and_sd(values)
@@ -431,7 +458,7 @@ def _format_study(value: float | None) -> str:
 
 
 def _format_lines(result: Result, size: Size, dim: int) -> str:
-    """Format one row for each variant, with the results of the study below."""
+    """Format one row for each variant, each followed by the study's row for the same variant."""
     levels = (None, *result.config.epsilons)
     title = _table_title(size, dim, result)
     head = (title, "no noise", *(f"{level:g}" for level in levels if level is not None))
@@ -479,7 +506,7 @@ def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
 
 
 def _describe_comparisons(result: Result) -> Iterator[str]:
-    """Describe the crossings and the comparisons with the control in words."""
+    """Describe in words how the variants of training compare."""
     real = result.config.data is not None
     for size, dim in product(result.sizes, result.config.dims):
         title = _table_title(size, dim, result)
@@ -497,7 +524,7 @@ def _describe_comparisons(result: Result) -> Iterator[str]:
 
 
 def _describe_gains(word: str, gains: list[Gain]) -> str:
-    """Describe where variants differ from the control by more than the spread."""
+    """Describe at which epsilons variants differ from the control by more than `Gain.noise`."""
     lines: dict[str, list[str]] = {}
     for gain in gains:
         lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
@@ -518,7 +545,7 @@ def _gain_to_dict(gain: Gain) -> dict[str, Any]:
 
 
 def _list_study_figures(result: Result) -> list[dict[str, Any]]:
-    """Return the results of the study that are shown with ours."""
+    """Return the published results of the study that the tables show."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
     lines = (PLAIN, ROBUST, study.ADAPTIVE)
@@ -567,7 +594,7 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
 
 
 def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> list[str]:
-    """Return labels at least a factor `room` above the previous one, and "" for other labels."""
+    """Return the labels, but "" for each label less than a factor `room` above the previous one."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
         fits = level >= room * last
@@ -577,7 +604,7 @@ def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> l
 
 
 def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> None:
-    """Draw means with error bars, if there are points."""
+    """Draw the mean accuracies with error bars, if there are any points."""
     if not points or not LINES.get(name, LINES["robust"]).drawn:
         return
     means, wide = zip(*(mean_and_sd(values) for _, values in points), strict=True)
@@ -588,7 +615,7 @@ def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> N
 
 
 def _mask_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
-    """Return accuracies at the claimed epsilon against the share of masked words."""
+    """Return the curves of accuracy at claimed epsilon 4 against the share of masked words."""
     curves = {}
     kinds = (
         ("not robust", False, "-", "s"),

@@ -1,6 +1,6 @@
-"""Models of the study: their training and tests, and the published test accuracies.
+"""Models of the experiment: their training, their tests, and the accuracies published by the study.
 
-Only `Bench`, which trains and tests the models, requires torch.
+Only the class `Bench`, which trains and tests the models, requires torch.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _NOISY_ACCURACIES: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = 
         ADAPTIVE: (0.51, 0.53, 0.62, 0.57, 0.75, 0.77, 0.80, 0.79),
     },
 }
-"""Test accuracy at each of `EPSILONS`, without masked words. The study's Yelp corpus consists of
-other, long reviews."""
+"""Test accuracies of the study at each of `EPSILONS`, without masked words. The Yelp corpus of the
+study consists of long reviews, the Yelp corpus of dpcore of single sentences."""
 
 _CLEAN_ACCURACIES: Final = dict(zip(_NOISY_ACCURACIES, (0.80, 0.77, 0.88, 0.89), strict=True))
-"""Test accuracy without noise in training and test."""
+"""Test accuracies of the study without noise in training and in the test."""
 
 _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] = {
     ("ag_news", 32): {
@@ -71,27 +71,27 @@ _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] 
     ("yelp", 32): {PLAIN: {0.1: 0.69}, ROBUST: {0.1: 0.68}},
     ("yelp", 64): {PLAIN: {0.1: 0.65}, ROBUST: {0.1: 0.76}, ADAPTIVE: {0.1: 0.57}},
 }
-"""Test accuracy at epsilon 4 with masked words. For Yelp, only some rows of the tables are
-available."""
+"""Test accuracies of the study at epsilon 4, by the share of masked words. For Yelp, only some rows
+of the tables are available."""
 
 CROSSINGS: Final = dict(zip(_NOISY_ACCURACIES, (4.0, 5.0, 3.0, 0.5), strict=True))
-"""Smallest epsilon from which on robust is better than not robust in the study's tables."""
+"""Smallest epsilon from which on "robust" is better than "not robust" in the study's tables."""
 
 
 def published_accuracy(
     data: str, dim: int, line: str, epsilon: float | None, mu: float = 0.0
 ) -> float | None:
-    """Return a test accuracy of the study.
+    """Return a test accuracy that the study published.
 
     Args:
         data: "ag_news" or "yelp".
-        dim: dimension of a vector.
+        dim: dimension of the text vectors.
         line: `PLAIN`, `ROBUST` or `ADAPTIVE`.
-        epsilon: claimed epsilon, or None for no noise.
-        mu: share of masked words.
+        epsilon: claimed epsilon of the noise in the test, or None for no noise.
+        mu: share of masked words in the test.
 
     Returns:
-        The accuracy, or None if the study does not have it.
+        The accuracy, or None if the study did not publish it.
 
     Example:
         >>> [published_accuracy("ag_news", 32, line, 5.0) for line in ("robust", "adaptive")]
@@ -107,19 +107,20 @@ def published_accuracy(
 
 
 DATA: Final = {"ag_news": "AG news", "yelp": "Yelp"}
-"""Corpora and their titles."""
+"""Names of the corpora, and their titles in tables."""
 
 MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "yelp": "intents"}
-"""Generated corpora that replace them, as kinds of `dpcore.text.generated`."""
+"""Kind of generated texts, as in `dpcore.text.generated`, that replaces each corpus."""
 
 MU_EPSILON: Final = 4.0
-"""Claimed epsilon for tests with masked words, as in the study."""
+"""Claimed epsilon of the noise in tests with masked words, as in the study."""
 
 CONSTANT: Final = 5.0
-"""Training epsilon of the model that is tested with every noise."""
+"""Training epsilon of the control, which is tested with every noise."""
 
 SOUND_AT: Final = (1.0, 4.0, 5.0)
-"""Epsilons for the sound scale. Each requires a model, and all models are at chance level."""
+"""Epsilons at which "robust, b = d/epsilon" is tested, unless `full` is True. Each epsilon requires
+a separate model, and the accuracy of all these models is at chance level."""
 
 MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
     "leave_out": "left out",
@@ -129,18 +130,22 @@ MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingVariant:
-    """One variant of training.
+    """One variant of the training: its noise and its treatment of unknown words.
 
     Args:
-        name: name of the variant, a line in the picture.
-        schedule: schedule of the training noise, or a class that makes it from an epsilon. None for
-            no noise.
-        each: True for a separate model for each epsilon, tested only at this epsilon.
-        scale: scale of the noise, "published" or "sound".
-        unknown: treatment of unknown words and pairs, in training and test.
-        study: column of the study's tables to compare with.
-        shared: name of a variant whose models are used, and their training epsilon.
-        drawn: True if the picture shows it.
+        name: name of the variant in tables and pictures.
+        schedule: schedule of the noise over the training, or a class that makes a schedule from an
+            epsilon. None for training without noise.
+        each: True to train a separate model for each epsilon, and to test the model only at this
+            epsilon.
+        scale: scale of the noise: "published" is 1/epsilon, and "sound" is d/epsilon, for which the
+            claim is true.
+        unknown: "drop" to leave unknown words and word pairs out of the mean, or "token" to
+            represent all of them by one vector.
+        study: column of the study's tables with which the variant is compared, or "".
+        shared: name of another variant whose models are used instead, and the training epsilon of
+            these models. None if the variant has its own models.
+        drawn: True if the picture shows the variant.
     """
 
     name: str
@@ -168,20 +173,22 @@ LINES: Final = {
         TrainingVariant("not robust, <unk>", unknown="token", drawn=False),
     )
 }
-"""Training variants by name. The study uses 10/n for five epochs, from 10 to 2: our stretched
-line."""
+"""Training variants by name. The study trains at epsilon 10/n in epoch n, for five epochs, from 10
+to 2. The variant "stretched 10 to 2" does the same for any number of epochs."""
 
 NAMES: Final = tuple(LINES)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Test(Shown):
-    """Noise and masks of the texts in one test.
+    """Noise and masked words in one test.
 
     Args:
         epsilon: claimed epsilon of the noise, or None for no noise.
         mu: share of masked words.
-        mask: treatment of masked words. Empty if no words are masked.
+        mask: treatment of masked words: "leave_out" leaves masked words out of the mean, and
+            "zero_id" replaces a masked word by word number 0, as the code of the study does. "" if
+            no words are masked.
     """
 
     epsilon: float | None = None
@@ -189,22 +196,24 @@ class Test(Shown):
     mask: Literal["", "leave_out", "zero_id"] = ""
 
     def __str__(self) -> str:
-        """Return the name from which the seed is derived."""
+        """Return the text from which the seed of the test is derived."""
         return f"{self.epsilon}/{self.mu}/{self.mask}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Job(Shown):
-    """Specification of one model.
+    """Specification of one model to train.
 
     Args:
         data: name of the corpus.
-        dim: dimension of a vector.
-        number: number of the seed.
+        dim: dimension of the text vectors.
+        number: index of the seed, from 0.
         line: name of the training variant.
-        trained: training epsilon, if the variant has a separate model for each.
+        trained: training epsilon if the variant has a separate model for each epsilon, and
+            otherwise None.
         mu: share of words masked in training.
-        mask: treatment of masked words. With `mu` 0, it still determines the vocabulary.
+        mask: treatment of masked words, as in `Test`. If `mu` is 0, it determines the vocabulary
+            and the masks of the tests.
     """
 
     data: str
@@ -216,7 +225,7 @@ class Job(Shown):
     mask: Literal["", "leave_out", "zero_id"] = ""
 
     def tests(self, config: Any) -> Iterator[Test]:
-        """Yield the tests of the model, first the test without noise and masks."""
+        """Yield the tests of the model. The first test has neither noise nor masked words."""
         yield Test()
         if not self.mask:
             levels = config.epsilons
@@ -233,13 +242,13 @@ class Job(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Model(Shown):
-    """Loss and accuracies of a trained model.
+    """Training loss and test accuracies of a trained model.
 
     Args:
         job: specification of the model.
-        loss: mean loss of its last epoch, in nats.
-        clean: test accuracy without noise and masks.
-        accuracies: test accuracy of each test.
+        loss: mean training loss (cross-entropy) in the last epoch, in nats.
+        clean: test accuracy without noise and without masked words.
+        accuracies: pairs (test, test accuracy) for every test.
     """
 
     job: Job
@@ -249,7 +258,7 @@ class Model(Shown):
 
 
 def corpora_of(config: Any) -> tuple[str, ...]:
-    """Return the names of the corpora; a quick run has only the first."""
+    """Return the names of the corpora. A quick run uses only the first corpus."""
     return tuple(DATA)[:1] if config.quick else tuple(DATA)
 
 
@@ -259,7 +268,7 @@ def _has_masks(config: Any, dim: int) -> bool:
 
 
 def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
-    """Return the training epsilons of a variant."""
+    """Return the training epsilons of a variant, (None,) if all tests use one model."""
     if not line.each:
         return (None,)
     if line.scale == "sound" and not config.full:
@@ -268,7 +277,7 @@ def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, 
 
 
 def jobs_of(config: Any) -> Iterator[Job]:
-    """Yield all models by seed, so that an interrupted run contains complete seeds."""
+    """Yield all models to train, seed by seed, so that an interrupted run has complete seeds."""
     for number, data, dim in product(range(config.seeds), corpora_of(config), config.dims):
         first = partial(Job, data, dim, number)
         # The dict removes repetitions, because variants may share a model.
@@ -285,7 +294,7 @@ def jobs_of(config: Any) -> Iterator[Job]:
 
 
 def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
-    """Yield the models that are tested with masks, trained without masks and with masks."""
+    """Yield the models that are tested with masked words, some also trained with masked words."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:
             yield first(line, level)
@@ -296,7 +305,7 @@ def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
 
 
 class Bench:
-    """One corpus, whose texts are split into words once for each kind of vocabulary.
+    """Trainer and tester of the models on one corpus, which splits each text into words only once.
 
     Args:
         corpus: corpus with training and test texts.
@@ -308,7 +317,7 @@ class Bench:
         self._kept: dict[tuple[str, bool], tuple[Prepared, Units]] = {}
 
     def model(self, job: Job) -> Model:
-        """Train a model and test it."""
+        """Train the model of a job, and run all its tests."""
         from ...text import DPNR, WordDropout
         from ...text.systems.training import one_thread
 
@@ -343,7 +352,10 @@ class Bench:
     def _tested(
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
-        """Yield the accuracies of a model. Noise and masks depend only on the name of the test."""
+        """Yield the tests of a model with their accuracies.
+
+        The seed of noise and masks is derived only from `key` and the name of the test.
+        """
         from ...packages import torch
         from ...text import WordDropout
 
@@ -362,7 +374,7 @@ class Bench:
 
 
 def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
-    """Return the noise of another claim for the same weights. None means no noise."""
+    """Return the noise for another claimed epsilon of the same model. None means no noise."""
     from ...text import DPNR
 
     if epsilon is None:

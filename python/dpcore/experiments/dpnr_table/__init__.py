@@ -1,4 +1,4 @@
-"""Inference of attributes from vectors of DPNR, published and repaired, and of its baselines."""
+"""Inference of private attributes from the text vectors of DPNR, and of baselines without noise."""
 
 from .experiment import NAME, Config, Result, Row, run
 

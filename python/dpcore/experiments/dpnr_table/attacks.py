@@ -1,8 +1,9 @@
-"""Measurements of one trained system: its task, two attackers, and the certified bound.
+"""Measurements of one trained system: its accuracy, two attackers, and a certified bound.
 
-The systems of the table are DPNR without noise and with several noises, and baselines that claim no
-epsilon. They share texts, encoders that are fitted once, and the largest pairs of the corpus, on
-which their claims are audited.
+A system is a text encoder with a classifier. The systems are DPNR without noise, DPNR with several
+types of noise, and baselines that claim no epsilon. All systems use the same texts. The systems of
+DPNR also use the same encoders, which are fitted once. The claims of DPNR are audited on the pair
+of training texts whose vectors are farthest apart.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ENCODERS: Final = ("TF-IDF", "MiniLM")
 
 
 class Remembered:
-    """An encoder that encodes every text once and stores its vector.
+    """An encoder that stores the vector of every text, so that it encodes a text only once.
 
     Args:
         encode: function from a list of texts to an array of shape `(n, d)`.
@@ -43,7 +44,7 @@ class Remembered:
         self._known: dict[str, npt.NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors of texts, as float32."""
+        """Return the vectors of texts, float32, shape `(n, d)`."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, np.asarray(self._encode(new), np.float32), strict=True))
@@ -51,7 +52,7 @@ class Remembered:
 
 
 def micro_f1(truth: Array, answers: Array) -> float:
-    """Compute micro-F1 of zeros and ones over all attributes.
+    """Compute the micro-F1 of predicted attributes (0 or 1), over all texts and all attributes.
 
     Example:
         >>> round(micro_f1(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [1, 0]])), 4)
@@ -62,19 +63,20 @@ def micro_f1(truth: Array, answers: Array) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Facts(Shown):
-    """Facts about the texts that need no encoding.
+    """Source, sizes and trivial accuracies of the texts.
 
     Args:
         origin: source of the texts.
         made: True if the texts were generated.
-        sizes: numbers of texts of train, valid and test.
-        repeated: number of test texts that also occur in train.
-        unseen: number of distinct test texts that occur in no other part.
-        majority: share of the most frequent label among all test texts, and among the unseen ones.
-        names: names of the attributes. The bound is certified for the first attribute.
-        always: micro-F1 of the constant answer "most frequent attribute" on all test texts, and on
-            unseen ones.
-        widths: dimension of the vectors of each encoder.
+        sizes: numbers of training, validation and test texts.
+        repeated: number of test texts that are also training texts.
+        unseen: number of distinct test texts that are neither training nor validation texts.
+        majority: share of the most frequent training label among all test texts, and among the
+            unseen test texts.
+        names: names of the attributes. A bound is certified only for the first attribute.
+        always: micro-F1 of an attacker who always predicts only the most frequent attribute, on all
+            test texts and on the unseen test texts.
+        widths: pairs (name of an encoder, dimension of its vectors).
     """
 
     origin: str
@@ -90,16 +92,17 @@ class Facts(Shown):
 
 @dataclass(frozen=True)
 class Material:
-    """Texts, encoders, and the largest pair of texts under each encoder.
+    """The texts, the encoders, and the pair of texts that is audited under each encoder.
 
     Args:
         corpus: the texts.
         facts: facts about the texts.
-        unseen: True for each test text that is unseen.
-        truth: attributes of the test texts, shape `(texts, attributes)`.
-        extractors: encoders by name.
-        pairs: the two training texts that are farthest apart after min-max scaling, for each
-            encoder.
+        unseen: mask of the test texts. True for the first copy of a text that is neither a training
+            nor a validation text.
+        truth: attributes of the test texts, 0 or 1, shape `(texts, attributes)`.
+        extractors: dict from a name to the encoder.
+        pairs: dict from the name of an encoder to the two training texts whose vectors are farthest
+            apart after min-max scaling.
     """
 
     corpus: Corpus
@@ -111,7 +114,7 @@ class Material:
 
 
 def prepare_material(config: Any) -> Material:
-    """Read the texts, fit the encoders, and find the largest pairs."""
+    """Read or generate the texts, fit the encoders, and find the pairs of texts to audit."""
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts, "texts")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
     if missing := [name for name in names if name not in (corpus.attributes or {})]:
@@ -127,7 +130,7 @@ def prepare_material(config: Any) -> Material:
 
 
 def _mark_unseen(corpus: Corpus) -> Flags:
-    """Mark the test texts that `infer` evaluates: in no other part, and each text only once."""
+    """Mark the first copy of every test text that is neither a training nor a validation text."""
     known_texts = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
     marks = []
     for text in corpus.test.texts:
@@ -176,7 +179,7 @@ NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "so
     "iid": ("iid", "published"),
     "sound": ("iid", "sound"),
 }
-"""Systems with noise, with arguments `noise` and `scale` of `DPNR`."""
+"""Systems of DPNR with noise, each with the arguments `noise` and `scale` of `DPNR`."""
 
 BASELINES: Final = (
     "MinMaxAdversary",
@@ -184,31 +187,32 @@ BASELINES: Final = (
     "AdversarialGeneration",
     "Declustering",
 )
-"""Classes in `.defences` that train against an opponent."""
+"""Baselines: classes in `.defences`, which train an encoder against an opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
-"""Training of the linear classifier behind a separate encoder, equal for all noises. On the
-authors' file, 30 epochs at rate 0.5 gave 0.721 without noise and 0.586 at claimed 5; rate 0.1 gave
-0.712 and 0.607. The values were chosen on these test texts, so the column "main" is slightly too
-high. Attackers did not use these texts."""
+"""Learning rate of the linear classifier on top of an encoder, and its factor after every epoch.
+All systems of DPNR use the same values. The values were chosen on the test texts, so the accuracies
+in the column "main" are slightly too high. The attackers did not use these test texts."""
 _TRAINING_STEPS: Final = 3660
-"""Number of steps of the classifier, 20 epochs of the authors' file."""
+"""Number of training steps of the classifier, which are 20 epochs of the corpus of the paper."""
 _EPOCH_LIMITS: Final = (20, 40)
-"""Smallest and largest number of epochs, for more or fewer texts."""
+"""Smallest and largest number of epochs of the classifier's training."""
 
 Encode = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """A system with its claim.
+    """Settings of one system.
 
     Args:
-        system: `CLEAN`, one of `NOISES`, or one of `BASELINES`.
-        encoder: encoder to whose vectors the noise is added: "TF-IDF" or "MiniLM"; "bag" for
-            baselines.
-        claim: claimed epsilon, or None.
-        strength: strength of a baseline. None means the default of its class.
+        system: name of the system: `CLEAN` (DPNR without noise), a key of `NOISES`, or one of
+            `BASELINES`.
+        encoder: encoder of the texts. DPNR uses "TF-IDF" or "MiniLM". Baselines use "bag", an
+            encoder that they train.
+        claim: claimed epsilon, or None if no epsilon is claimed.
+        strength: weight of the opponent in a baseline. None means the default of the baseline's
+            class.
     """
 
     system: str
@@ -218,7 +222,7 @@ class Case(Shown):
 
     @property
     def name(self) -> str:
-        """Name of the system in tables, without encoder and claim."""
+        """Name of the system in tables, without the encoder and the claimed epsilon."""
         if self.system in BASELINES:
             return f"{self.system}, strength {self.strength:g}"
         names = {"shared": "shared noise", "iid": "iid noise", "sound": "iid noise, sound"}
@@ -226,20 +230,21 @@ class Case(Shown):
 
     @property
     def key(self) -> str:
-        """Key from which its seeds are derived."""
+        """Text from which the seeds of the system are derived."""
         return f"{self.encoder}/{self.system}/{self.claim}/{self.strength}"
 
 
 def list_systems(
     encoders: Sequence[str], levels: Sequence[float], strengths: Sequence[float]
 ) -> tuple[Case, ...]:
-    """List all systems: each encoder without and with noise, then the baselines.
+    """List all systems: first DPNR with each encoder, without and with noise, then the baselines.
 
     Args:
         encoders: names of encoders.
-        levels: claims of shared and independent noise. The sound scale uses only the largest.
-        strengths: strengths of the baselines, in multiples of each class's default, without 0. At 0
-            all baselines are the same plain training, which is listed once.
+        levels: claimed epsilons. The systems "shared" and "iid" use every level, the system "sound"
+            only the largest level.
+        strengths: strengths of the baselines, as multiples of each class's default, without 0. The
+            strength 0 is plain training, which is the same for all baselines and is added once.
     """
     cases = []
     for encoder in encoders:
@@ -260,12 +265,14 @@ def list_systems(
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A fitted model, with the function that sends its vectors.
+    """A trained system, and the function that returns the vectors it releases.
 
     Args:
         model: the model.
-        encode: function from texts to vectors, with an argument `rng` if there is noise.
-        true: epsilon for any two texts. It is inf if no epsilon holds, and None if none is claimed.
+        encode: function from texts to released vectors. It has an argument `rng` if the vectors are
+            noisy.
+        true: true epsilon, which holds for any two texts. It is inf if no finite epsilon holds, and
+            None for a baseline.
     """
 
     model: Any
@@ -274,15 +281,15 @@ class Fitted:
 
 
 def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, device: str) -> Fitted:
-    """Train a system: its classifier, with the noise on its vectors.
+    """Train one system.
 
     Args:
         case: the system.
-        encoder: the encoder. None for a baseline, which trains its own.
+        encoder: the encoder of the texts, or None for a baseline, which trains an encoder.
         corpus: the texts, with a split.
         names: names of the attributes that baselines protect.
         seed: seed of the training.
-        device: device of the training.
+        device: torch device of the training.
     """
     from ...text import schedules
     from ...text.systems import DPNR
@@ -308,7 +315,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
 
 
 def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
-    """Encode texts, with noise from a separate random stream for each call."""
+    """Encode texts. The noise depends only on `seed` and on the number `call`."""
     from ...mechanisms.texts import takes_rng
 
     if not takes_rng(encode):
@@ -317,21 +324,23 @@ def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
 
 
 BUDGETS: Final = {"quick": (2, 5), "usual": (2, 5, 10), "full": (5, 10, 30)}
-"""Numbers of epochs after which the naive attacker is tested."""
+"""Numbers of training epochs after which the naive attacker is tested, by `Config.size`."""
 _NAIVE_STARTS: Final = {"quick": 1, "usual": 2, "full": 5}
-"""Number of random starts of the naive attacker."""
+"""Number of random initialisations of the naive attacker, by `Config.size`."""
 _USUAL_TRANSFORMS: Final = ("raw", "row minimum subtracted")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Naive(Shown):
-    """One naive attacker: a network of 256 units on raw vectors, as in the paper's code.
+    """Results of one naive attacker, which predicts the attributes from the released vectors.
+
+    As in the code of the paper, the attacker is a network with one hidden layer of 256 units.
 
     Args:
-        start: number of its random start.
+        start: index of the random initialisation, from 0.
         epochs: number of passes over the training texts.
-        f1: F1 on all test texts.
-        unseen: F1 on unseen test texts.
+        f1: micro-F1 on all test texts.
+        unseen: micro-F1 on unseen test texts, which are neither training nor validation texts.
     """
 
     start: int
@@ -342,18 +351,23 @@ class Naive(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Shown):
-    """Results of one training of a system.
+    """Results of one trained system.
 
     Args:
         seed: seed of training and attacks.
-        true: epsilon for any two texts. It is inf if no epsilon holds, and None if none is claimed.
-        loss: exact loss of the largest pair, from the declared noise, or None for a baseline.
-        main: accuracy of the main task on all test texts.
-        main_unseen: accuracy of the main task on unseen test texts.
+        true: true epsilon, which holds for any two texts. It is inf if no finite epsilon holds, and
+            None for a baseline.
+        loss: exact privacy loss of the audited pair of texts, computed from the law of the noise;
+            None for a baseline.
+        main: accuracy of the main task (prediction of the label) on all test texts.
+        main_unseen: accuracy of the main task on unseen test texts, which are neither training nor
+            validation texts.
         naive: results of the naive attackers.
-        chosen: result of the attacker chosen on validation texts, over all attributes.
-        alone: result for the first attribute only, for which a bound is certified.
-        discriminator: for a baseline, the mean accuracy of its own opponent over the attributes.
+        chosen: result of the attacker with the best F1 over all attributes on the validation texts.
+        alone: result of the attack on the first attribute only, with a certified lower bound on
+            epsilon.
+        discriminator: mean accuracy, over the attributes, of the opponent against which a baseline
+            was trained; None for DPNR.
     """
 
     seed: int
@@ -368,7 +382,10 @@ class Run(Shown):
 
     @property
     def refitted(self) -> float | None:
-        """Accuracy of the main task with the chosen attacker's classifier, on unseen texts."""
+        """Accuracy on unseen texts of a new classifier for the main task.
+
+        The classifier has the type of the chosen attacker.
+        """
         group = self.group
         if group.main is None:
             return None
@@ -378,24 +395,30 @@ class Run(Shown):
 
     @property
     def certified(self) -> float | str:
-        """Certified bound for the first attribute, or the reason why there is none."""
+        """Lower bound on epsilon certified by the attack on the first attribute.
+
+        If no bound is certified, the value is a text with the reason.
+        """
         bound = self.alone.certified
         return bound if isinstance(bound, str) else bound.epsilon_lower
 
     @property
     def refuted(self) -> bool | None:
-        """True if this bound refutes the claim, or None without a bound or a claim."""
+        """True if the bound in `certified` refutes the claim.
+
+        None without a bound or without a claim.
+        """
         bound = self.alone.certified
         return None if isinstance(bound, str) else bound.refuted
 
     @property
     def group(self) -> Group:
-        """Results for the unseen texts with the first attribute."""
+        """Results of the chosen attacker for the unseen texts that have the first attribute."""
         return self.chosen.groups[len(self.chosen.attributes) == 1]
 
 
 def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
-    """Train a system, and attack it.
+    """Train one system, measure its accuracy, and attack its vectors.
 
     Args:
         case: the system.
@@ -427,7 +450,12 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
 
 
 def choose_attackers(size: str, rows: int) -> list[Attacker]:
-    """Return the usual attackers; unless `full`, only some classifiers after two transforms."""
+    """Return the attackers for a size: "full" for all usual attackers, and fewer otherwise.
+
+    An attacker is a classifier applied to transformed vectors. Unless the size is "full", the list
+    contains only one or two types of classifiers, after two of the transforms. `rows` is the number
+    of training texts.
+    """
     attackers = [
         attacker
         for attacker in usual(rows)
@@ -439,7 +467,7 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
 
 
 def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
-    """Train the naive attacker from several starts, and test it after several epochs."""
+    """Train the naive attacker from several initialisations, and test it after several epochs."""
     networks = require_module("sklearn.neural_network", "dpnr-table")
     corpus, names = made.corpus, made.facts.names
     rows = encode_with_stream(system.encode, corpus.train.texts, seed, 1)
@@ -474,22 +502,24 @@ def _opponent_accuracy(case: Case, model: Any, test: Any) -> float | None:
 
 
 _SHARED_NOISE_DRAWS: Final = 2048
-"""Number of outputs in each main call of an inspection, which looks for shared noise."""
+"""Number of outputs in each main call of `inspect`, which looks for noise shared by entries."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Shown):
-    """Result of the audit of one claim.
+    """Result of the audit of one claimed epsilon, and of the inspection of the noise.
 
     Args:
-        claim: the audited system, one of `NOISES` with its claim.
+        claim: settings of the audited system, a key of `NOISES` with a claimed epsilon.
         seed: seed that repeats the audit.
-        counts: counts of its event.
-        true: epsilon for any two texts.
-        exact: exact loss of the largest pair, computed from the declared noise.
-        certified: certified bound.
+        counts: number of outputs in the counted event (a set of outputs), for each text of the
+            pair.
+        true: true epsilon, which holds for any two texts. It is inf if no finite epsilon holds.
+        exact: exact privacy loss of the audited pair of texts, computed from the law of the noise.
+        certified: certified lower bound on epsilon.
         refuted: True if the claim was refuted, or None if the audit could not have refuted it.
-        flags: structural checks of the noise that found a fault.
+        flags: names of the checks of `inspect` that found a fault of the noise, such as equal noise
+            on all entries.
         partial: True if Ctrl-C ended the audit early.
     """
 
@@ -505,12 +535,14 @@ class Verdict(Shown):
 
 
 def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
-    """Audit a system on the largest pair of its corpus, and inspect its noise.
+    """Audit the claimed epsilon of a system on one pair of texts, and inspect its noise.
+
+    The texts are the two training texts whose vectors are farthest apart.
 
     Args:
-        case: the system, one of `NOISES` with its claim.
-        made: texts, encoders and pairs.
-        seed: seed of audit and inspection.
+        case: settings of the system, a key of `NOISES` with a claimed epsilon.
+        made: the texts, the encoders and the pairs of texts.
+        seed: seed of the audit and of the inspection.
         config: configuration of the experiment.
     """
     from ...text.systems import DPNR

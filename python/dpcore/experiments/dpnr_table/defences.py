@@ -1,6 +1,6 @@
-"""Baselines against attribute leakage: an extractor trained against an opponent.
+"""Baselines that train a text encoder (extractor) against an opponent who infers attributes.
 
-They claim no epsilon. They require torch.
+The baselines claim no epsilon. This module requires torch.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = [
 RATE: Final = 1e-3
 """Learning rate of Adam for all opponents of an extractor."""
 WORDS: Final = 2000
-"""Number of words that the decoder can predict, the most frequent ones of the training texts."""
+"""The decoder can predict this number of words, the most frequent words of the training texts."""
 
 
 @contextmanager
 def freeze_weights(module: Any) -> Iterator[None]:
-    """Let gradients pass through a module without gradients for its weights."""
+    """Context manager that turns off the gradients of a module's weights, but not of its inputs."""
     module.requires_grad_(False)
     try:
         yield
@@ -55,15 +55,17 @@ def freeze_weights(module: Any) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """Parts from which an opponent is made.
+    """Arguments of an opponent.
 
     Args:
-        discriminator: discriminator, not trained yet.
-        codes: codes of the training texts' attributes, int64, shape `(texts, attributes)`.
-        units: `Units` of the training texts.
-        strength: factor of the penalty.
-        rng: generator for the opponent's draws. The extractor's training uses another.
-        device: device of the vectors.
+        discriminator: untrained network that learns to infer the attributes from a vector.
+        codes: attribute values of the training texts as numbers from 0, int64, shape
+            `(texts, attributes)`.
+        units: words and word pairs of the training texts, as numbers.
+        strength: factor of the opponent's penalty in the loss of the extractor.
+        rng: generator of the opponent's random numbers. The training of the extractor uses another
+            generator.
+        device: torch device of the vectors.
     """
 
     discriminator: Discriminator
@@ -75,10 +77,12 @@ class Material:
 
 
 class Opponent:
-    """Opponent that trains the discriminator on every batch. A subclass defines the penalty.
+    """Base class of the opponents.
+
+    This class trains the discriminator, and a subclass defines the penalty.
 
     Args:
-        made: the parts of the opponent.
+        made: the discriminator and the other arguments.
     """
 
     def __init__(self, made: Material) -> None:
@@ -88,28 +92,31 @@ class Opponent:
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Take one training step of the discriminator on detached vectors of a batch."""
+        """Take one training step of the discriminator on the vectors of a batch, `rows`."""
         descend_loss(self.discriminator.loss(rows, self.truth(rows, batch)), self.optimiser)
 
     def truth(self, rows: Any, batch: Any) -> Any:
-        """Return the codes of the texts at positions `batch`, one column per attribute."""
+        """Return the attributes of the texts at positions `batch`, one tensor per attribute."""
         return self.codes[batch].to(rows.device).unbind(1)
 
     def penalty(self, rows: Any, batch: Any) -> Any:
-        """Return `strength` times the extractor's loss against this opponent, or exactly 0."""
+        """Return `strength` times `against(rows, batch)`, or exactly 0 if `strength` is 0."""
         return self.strength * self.against(rows, batch) if self.strength else 0.0
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Compute the loss that the extractor lowers. It must not change the discriminator."""
+        """Return the term L that the extractor minimises.
+
+        The method must not change the discriminator.
+        """
         raise NotImplementedError
 
 
 def names_of(attribute: Any) -> tuple[str, ...]:
-    """Check the name of one attribute or of several, and return the names.
+    """Check one name of an attribute, or several names, and return them as a tuple.
 
     Raises:
-        TypeError: if the value is neither a name nor several names.
-        ValueError: if there is no name, or a name occurs twice.
+        TypeError: if the argument is neither a string nor several strings.
+        ValueError: if the argument is empty, or a name occurs twice.
     """
     several = isinstance(attribute, Iterable) and not isinstance(attribute, (str, bytes))
     names = tuple(attribute) if several else (attribute,)
@@ -122,35 +129,41 @@ def names_of(attribute: Any) -> tuple[str, ...]:
 
 
 class Defended(Shown, TextClassifier):
-    """An extractor trained against an opponent, so that its vectors reveal less of attributes.
+    """Base class of text encoders that are trained to hide attributes from an opponent.
 
-    ``encode(text) = m(f(text))``, with the extractor and the transform of `DPNR` and without noise.
-    It claims no epsilon, and it is only trained to hide attributes from its own opponent. Each
-    batch has two steps. First the opponent learns from the current vectors (Adam at 1e-3). Then
-    extractor and classifier minimise ``CE(label) + strength L`` (as in `DPNR`), where the subclass
-    defines L. In all subclasses, a discriminator with two hidden layers of 128 learns to infer the
-    attributes. If L does not use it, it has no effect.
+    The encoder computes ``encode(text) = m(f(text))``. The extractor f averages the vectors of
+    words and word pairs. The transform m maps the average into a bounded set. The encoder adds no
+    noise and claims no epsilon. Attackers other than the opponent of the training may still infer
+    the attributes.
 
-    The transform keeps the vectors in a bounded set, so that no L grows without limit.
+    Every batch has two training steps. First, the opponent learns from the current vectors (Adam at
+    rate 1e-3). Then the extractor and a linear classifier of the label minimise
+    ``CE(label) + strength L``. The subclass defines the term L. In all subclasses, a discriminator
+    with two hidden layers of 128 units learns to infer the attributes. The discriminator affects
+    the encoder only if L depends on the discriminator.
+
+    The transform m bounds the vectors, so that L does not grow without limit.
 
     Args:
-        dim: dimension of a vector, at least 2. Defaults to 32.
+        dim: dimension of the text vectors, at least 2. Defaults to 32.
         attribute: name of an attribute of the corpus with at least two values, or several names.
-        strength: factor of L, at least 0. Defaults to the value of the class. With 0, the weights
-            are bit for bit those of plain training.
-        transform: a transform of `PrivateEncoder`, such as `Clip`. Defaults to min-max, as in
-            `DPNR`.
-        unknown: "drop" leaves unknown words out of the mean; "token" maps them to a separate row.
-        min_count: smallest number of occurrences of a word or word pair in the training texts.
+        strength: factor of L, at least 0. The default depends on the subclass. With 0, the
+            extractor is the same, bit for bit, as without an opponent.
+        transform: the transform m, one of the transforms of `PrivateEncoder`, such as `Clip`.
+            Defaults to `MinMax`, which scales the entries to [0, 1].
+        unknown: "drop" to leave unknown words out of the average, or "token" to represent all
+            unknown words by one vector.
+        min_count: smallest number of occurrences in the training texts of a known word or word
+            pair.
 
     Attributes:
         claim: None, because no epsilon is claimed.
         trained: record of the training, or None before `fit`.
-        labels: values that the classifier distinguishes.
-        values: values of each attribute.
+        labels: label values that the classifier predicts.
+        values: dict from the name of an attribute to its values.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range.
     """
 
@@ -190,31 +203,32 @@ class Defended(Shown, TextClassifier):
         device: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Train extractor, classifier and opponent.
+        """Train the extractor, the classifier and the opponent.
 
         Args:
-            corpus: a `Corpus` with labels and attributes. Its train part is read, or all texts
-                without a split.
-            epochs: number of passes over the texts. By default, as many as make 2,226 steps, from 5
-                to 35.
-            batch: number of texts in a step.
-            lr: learning rate of extractor and classifier in the first epoch.
-            decay: factor of the learning rate after every epoch.
-            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator. It determines
-                initial weights and order.
-            device: device for training and storage, such as "cuda". Defaults to the CPU.
-            progress: True to show a progress bar. By default, it is shown for long work on a
-                terminal or in a notebook.
+            corpus: a `Corpus` with labels and attributes. The training uses the training texts, or
+                all texts if the corpus has no split.
+            epochs: number of passes over the texts. By default, it is chosen between 5 and 35 to
+                give about 2,226 training steps.
+            batch: number of texts in a batch.
+            lr: learning rate of the extractor and the classifier in the first epoch.
+            decay: factor by which the learning rate is multiplied after every epoch.
+            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator. The generator
+                determines the initial weights and the order of the texts.
+            device: torch device of the training and of the trained model, such as "cuda". Defaults
+                to the CPU.
+            progress: True to show a progress bar. By default, dpcore shows the bar for long work on
+                a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C, it is the model of the last complete epoch, with
-            `trained.partial` set.
+            The object itself. After Ctrl-C, it has the weights of the last complete epoch, and
+            `trained.partial` is True.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
-            ValueError: if the corpus has no labels, no train part or not the attribute, if the
-                training texts have only one value of it, or if training diverges.
-            KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
+            TypeError: if an argument has the wrong type.
+            ValueError: if the corpus has no labels, has no training texts or lacks an attribute; if
+                an attribute has only one value in the training texts; or if the training diverges.
+            KeyboardInterrupt: if the user presses Ctrl-C before the end of the first epoch.
         """
         recipe = make_recipe(epochs, batch, lr, decay=decay)
         # The names are checked before the texts are read, so a misspelt name is reported at once.
@@ -245,55 +259,56 @@ class Defended(Shown, TextClassifier):
     # There is no argument `rng`, because no noise is drawn. An argument without effect would
     # suggest noise, and `inference.infer` would record its seed.
     def encode(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
-        """Return the vectors of texts. They are the same in every call.
+        """Return the vectors of texts. Every call returns the same vectors.
 
         Args:
-            texts: strings, none of them empty.
+            texts: list of strings that are not empty.
 
         Returns:
             float32, shape `(len(texts), d)`.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
+            TypeError: if `texts` is a single string, or contains a value that is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
         return np.asarray(self._sent(texts).cpu().numpy())
 
     def predict(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
-        """Predict the labels of texts, shape `(len(texts),)`.
+        """Predict the labels of texts. The array has shape `(len(texts),)`.
 
         Args:
-            texts: strings, none of them empty.
+            texts: list of strings that are not empty.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
+            TypeError: if `texts` is a single string, or contains a value that is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
         return super().predict(texts)
 
     def accuracy(self, corpus: Corpus) -> float:  # type: ignore[override]
-        """Return the share of texts with a correctly predicted label.
+        """Return the share of texts whose label is predicted correctly.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if it has no labels, or the model is not fitted.
+            ValueError: if the corpus has no labels, or the model is not fitted.
         """
         return super().accuracy(corpus)
 
     def discriminated(self, texts: Sequence[str]) -> dict[str, Array]:
-        """Return the attribute values that the discriminator of the training predicts.
+        """Return the attribute values that the discriminator trained in `fit` predicts.
 
         Args:
-            texts: strings, none of them empty.
+            texts: list of strings that are not empty.
 
         Returns:
-            For each attribute, one value per text, shape `(len(texts),)`.
+            A dict from the name of an attribute to an array of predicted values, shape
+            `(len(texts),)`.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
+            TypeError: if `texts` is a single string, or contains a value that is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
         rows = self._sent(texts)
@@ -304,21 +319,22 @@ class Defended(Shown, TextClassifier):
         return {name: values[column] for (name, values), column in columns}
 
     def discriminator_accuracy(self, corpus: Corpus) -> dict[str, float]:
-        """Return the share of texts for which the discriminator predicts an attribute correctly.
+        """Return the accuracy of the discriminator for each attribute.
 
-        It measures the defence against this discriminator, not the leakage of the vectors. A newly
-        trained attacker (`text.inference.infer`) infers more.
+        A low accuracy does not show that the vectors hide the attributes. A newly trained attacker
+        (`text.inference.infer`) infers more than this discriminator.
 
         Args:
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            A dictionary from the name of an attribute to the share.
+            A dict from the name of an attribute to the share of texts whose value is predicted
+            correctly.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if the corpus lacks an attribute or has a value that training did not have,
-                or the model is not fitted.
+            ValueError: if the corpus lacks an attribute, if an attribute has a value that does not
+                occur in the training texts, or if the model is not fitted.
         """
         self.require_fitted("tells attributes")
         truth = codes_of(self.values, instance("corpus", corpus, Corpus))
@@ -330,7 +346,7 @@ class Defended(Shown, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the model, as plain data."""
+        """Arguments of the constructor, as a dict of JSON values."""
         transform = describe_layer("transform", self.transform, TRANSFORMS)
         kind = {"dim": self.dim, "attribute": list(self.attribute), "strength": self.strength}
         words = {"unknown": self.unknown, "min_count": self.min_count}
@@ -338,17 +354,17 @@ class Defended(Shown, TextClassifier):
 
     @property
     def state(self) -> dict[str, Any]:
-        """State of every classifier, and the values of the attributes."""
+        """State of the model that is saved as JSON, including the values of the attributes."""
         values = {name: column.tolist() for name, column in self.values.items()}
         return {**super().state, "beside": values}
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Modules of every classifier, and the discriminator."""
+        """Torch modules that are saved, including the discriminator."""
         return {**super().saved_modules, "discriminator": self.discriminator}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Make all modules from a saved state."""
+        """Create all torch modules from a saved state."""
         super().restore(state)
         beside, name = read_mapping(state, "beside"), "beside in config.json"
         if tuple(beside) != self.attribute:
@@ -359,7 +375,7 @@ class Defended(Shown, TextClassifier):
         self.discriminator = self._reader(state["width"]).eval()
 
     def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
+        """Move the model to a torch device, and return the model."""
         super().to(device)
         assert self.discriminator is not None
         self.discriminator.to(self.head.weight.device)
@@ -367,11 +383,11 @@ class Defended(Shown, TextClassifier):
 
     @property
     def hidden(self) -> str:
-        """Attribute names as they were given, as text."""
+        """Names of the hidden attributes, as text."""
         return repr(self.attribute[0] if len(self.attribute) == 1 else list(self.attribute))
 
     def __repr__(self) -> str:
-        """Return the arguments, and the note that no epsilon is claimed."""
+        """Return a text with the arguments and the note "claims no epsilon"."""
         settings = {
             "transform": self.transform,
             "unknown": self.unknown,
@@ -388,7 +404,7 @@ class Defended(Shown, TextClassifier):
         )
 
     def _lines(self) -> list[Row]:
-        """List the missing claim, the training and the labels."""
+        """Return the lines of the printed description of the model."""
         control = "strength 0: plain training" if not self.strength else "its own opponent only"
         lines = [
             ("claim", "claims no epsilon: nothing holds for any two texts"),
@@ -401,10 +417,10 @@ class Defended(Shown, TextClassifier):
 
 
 class MinMaxOpponent(Opponent):
-    """Opponent whose penalty is the negative loss of the discriminator."""
+    """Opponent whose penalty is minus the loss of the discriminator."""
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Return ``-CE(b)``."""
+        """Return minus the cross-entropy of the discriminator."""
         with freeze_weights(self.discriminator):
             return -self.discriminator.loss(rows, self.truth(rows, batch))
 
@@ -412,14 +428,15 @@ class MinMaxOpponent(Opponent):
 class MinMaxAdversary(Defended):
     """Adversarial training: ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``.
 
-    D is a discriminator, and M consists of extractor and classifier. Each takes one step on every
-    batch. For several attributes, CE(attribute) is their mean. No epsilon is claimed. See
-    `Defended` for the arguments, `fit`, and common properties of all defences.
+    The discriminator D predicts the attribute from the vector. M consists of the extractor and the
+    classifier of the label. On every batch, D takes one step, and then M takes one step. For
+    several attributes, CE(attribute) is the mean of their cross-entropies. The encoder claims no
+    epsilon. `Defended` describes `fit`, the other methods and the other arguments.
 
     Args:
-        dim: dimension of a vector. Defaults to 32.
+        dim: dimension of the text vectors. Defaults to 32.
         attribute: name of an attribute of the corpus, or several names.
-        strength: lambda in the paper, at least 0. Defaults to 1.
+        strength: factor of CE(attribute), lambda in the paper, at least 0. Defaults to 1.
 
     Source:
         Li, Baldwin and Cohn (2018).
@@ -438,10 +455,10 @@ class MinMaxAdversary(Defended):
 
 
 class ComplementOpponent(Opponent):
-    """Opponent whose penalty is the discriminator's loss on wrong values."""
+    """Opponent whose penalty is the discriminator's cross-entropy for wrong attribute values."""
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Return ``CE(not b)``, with equal weights for all wrong values of an attribute."""
+        """Return the cross-entropy, with equal weights for all wrong values of an attribute."""
         sizes, truth = self.discriminator.sizes, self.truth(rows, batch)
         wrong = [
             (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
@@ -454,17 +471,21 @@ class ComplementOpponent(Opponent):
 class AdversarialClassification(Defended):
     """Adversarial classification: the extractor lowers the discriminator's loss on *wrong* values.
 
-    ``L = CE(not b; D)``. After a step of D on the vectors, the extractor takes a step that makes D
-    predict the other value of the attribute. The paper has two values. If there are more, all wrong
-    values get equal weights here. Unlike the loss of `MinMaxAdversary`, L is bounded from below,
-    and its gradient grows with D's certainty. Large strengths cost accuracy. No epsilon is claimed.
-    See `Defended` for the arguments, `fit`, and common properties of all defences.
+    The training minimises ``CE(label) + strength L``, with ``L = CE(not b; D)``. Here b is the
+    value of the attribute, and D is the discriminator, which predicts b from the vector. On every
+    batch, D takes a step to predict b. Then the extractor takes a step to make D predict a wrong
+    value. In the paper, an attribute has two values. For an attribute with more values, all wrong
+    values have equal weights.
+
+    Unlike the loss of `MinMaxAdversary`, L is bounded from below, and its gradient is large if D is
+    certain. A large strength lowers the accuracy. The encoder claims no epsilon. `Defended`
+    describes `fit`, the other methods and the other arguments.
 
     Args:
-        dim: dimension of a vector. Defaults to 32.
+        dim: dimension of the text vectors. Defaults to 32.
         attribute: name of an attribute of the corpus, or several names.
-        strength: factor of L, at least 0. Defaults to 0.1. (The paper uses 1, in steps of a
-            separate optimiser.)
+        strength: factor of L, at least 0. Defaults to 0.1. The paper uses 1 and a separate
+            optimiser.
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.1, and their code.
@@ -479,7 +500,10 @@ class AdversarialClassification(Defended):
 
 
 class DecodingOpponent(Opponent):
-    """Opponent that decodes the words of a text; its discriminator does not affect the loss."""
+    """Opponent that predicts the words of a text from the vector.
+
+    The discriminator has no effect.
+    """
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
@@ -488,12 +512,12 @@ class DecodingOpponent(Opponent):
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Take one training step of the discriminator, and one of the decoder."""
+        """Take one training step of the discriminator, and one training step of the decoder."""
         super().step(rows, batch)
         descend_loss(self.loss(rows, batch), self.decoding)
 
     def loss(self, rows: Any, batch: Any) -> Any:
-        """Compute ``-log p(word | vector)``, averaged over the words of a text, then over texts."""
+        """Return ``-log p(word | vector)``, averaged over words and then over texts."""
         texts = self.words.take(batch)
         sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
         owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
@@ -501,13 +525,13 @@ class DecodingOpponent(Opponent):
         return -(logs / sizes[owner]).sum() / len(batch)
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Return the negative loss of the decoder."""
+        """Return minus the loss of the decoder."""
         with freeze_weights(self.decoder):
             return -self.loss(rows, batch)
 
 
 def _select_frequent(units: Units) -> tuple[Units, int]:
-    """Return only the frequent words of texts, with new numbers, and the number of these words."""
+    """Keep only the frequent words of the texts, renumber them, and also return their number."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])
     kept = torch.argsort(counts, descending=True, stable=True)[:WORDS]
@@ -525,15 +549,17 @@ def _select_frequent(units: Units) -> tuple[Units, int]:
 class AdversarialGeneration(Defended):
     """Adversarial generation: the extractor raises the loss of a decoder of the text's words.
 
-    ``L = log p(words | r)``, averaged over the words of a text. The paper decodes letters with a
-    recurrent network. Here a hidden layer of 128 predicts the probabilities of the 2,000 most
-    frequent words of the training texts, without their order. Attributes are not used: the
-    discriminator has no effect. No epsilon is claimed. See `Defended` for the arguments, `fit`, and
-    common properties of all defences.
+    The training minimises ``CE(label) + strength L``, with ``L = log p(words | r)``. Here r is the
+    vector of a text, and the logarithm is averaged over the words of the text. In the paper, a
+    recurrent network predicts letters. In dpcore, a network with one hidden layer of 128 units
+    predicts which of the 2,000 most frequent training words occur, without their order. The
+    attributes do not affect the training of the encoder. The encoder claims no epsilon. `Defended`
+    describes `fit`, the other methods and the other arguments.
 
     Args:
-        dim: dimension of a vector. Defaults to 32.
-        attribute: name of an attribute of the corpus, or several names, only for the discriminator.
+        dim: dimension of the text vectors. Defaults to 32.
+        attribute: name of an attribute of the corpus, or several names. Only `discriminated` and
+            `discriminator_accuracy` use the attributes.
         strength: factor of L, at least 0. Defaults to 0.1.
 
     Source:
@@ -549,12 +575,12 @@ class AdversarialGeneration(Defended):
 
 
 class DeclusteringOpponent(Opponent):
-    """Opponent with a penalty of squared distances of pairs, weighted by different attributes."""
+    """Opponent whose penalty is a weighted squared distance between pairs of vectors."""
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """Compute ``(0.5 - l) |r - r'|^2``, averaged over the texts.
+        """Return ``(0.5 - l) |r - r'|^2``, averaged over the texts.
 
-        r' is the vector of another text of the batch.
+        r and r' are the vectors of two texts of the batch, and l is the share of equal attributes.
         """
         if len(batch) == 1:
             # The last batch may consist of one text, without another text to compare.
@@ -566,20 +592,19 @@ class DeclusteringOpponent(Opponent):
 
 
 class Declustering(Defended):
-    """Declustering: texts with equal attributes are moved apart, with different ones together.
+    """Declustering: vectors of texts with equal attributes move apart, others move together.
 
-    ``L = (0.5 - l) |r - r'|^2``, where l is the share of *equal* attributes of two texts. With one
-    attribute, the weight is -1/2 for equal and 1/2 for different values. (A study uses l as a
-    distance. This reverses the sign, and creates the clusters that it should prevent.) The second
-    text is another text of the batch. There is no opponent: the discriminator has no effect. No
-    epsilon is claimed. See `Defended` for the arguments, `fit`, and common properties of all
-    defences.
+    The training minimises ``CE(label) + strength L``, with ``L = (0.5 - l) |r - r'|^2``. Here r and
+    r' are the vectors of two texts of a batch, and l is the share of attributes with *equal*
+    values. With one attribute, the factor 0.5 - l is -1/2 for equal values and 1/2 for different
+    values. The discriminator does not affect the encoder. The encoder claims no epsilon. `Defended`
+    describes `fit`, the other methods and the other arguments.
 
     Args:
-        dim: dimension of a vector. Defaults to 32.
+        dim: dimension of the text vectors. Defaults to 32.
         attribute: name of an attribute of the corpus, or several names.
-        strength: alpha in the paper, at least 0. Defaults to 1. (The paper uses 0.1, for vectors of
-            another scale.)
+        strength: factor of L, alpha in the paper, at least 0. Defaults to 1. The paper uses 0.1,
+            with vectors of another scale.
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.3, and their code.

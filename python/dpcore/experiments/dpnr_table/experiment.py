@@ -1,10 +1,13 @@
-"""Inference of attributes from vectors of DPNR, published and repaired, and of its baselines.
+"""Inference of private attributes from the text vectors of DPNR, and of baselines without noise.
 
-The noise in the paper's code is one draw per row. It can be removed by a subtraction, for any
-claimed epsilon. With the noise in the paper, attributes can be inferred before the main task
-becomes accurate. Each claim is shown with the true epsilon, the exact loss of the largest pair of
-the corpus, a naive attacker with its spread, an attacker chosen on validation texts, and the
-certified bound.
+DPNR adds Laplace noise to the vector of a text. The paper's code adds the same random number to all
+entries of a vector. An attacker can remove this noise by a subtraction, for any claimed epsilon.
+The paper itself states independent noise for every entry. With this noise, attributes can be
+inferred even at epsilons for which the main task is not yet accurate.
+
+For each claimed epsilon, the table shows the true epsilon, and the exact privacy loss of the two
+training texts whose vectors are farthest apart. The table also shows the success of a naive
+attacker and of an attacker chosen on validation texts, and the certified lower bound on epsilon.
 """
 
 from __future__ import annotations
@@ -44,10 +47,11 @@ class Published:
 
     Args:
         name: name of the system in the paper.
-        system: corresponding system here.
-        claim: claimed epsilon, or None.
-        main: accuracy of the main task.
-        privacy: empirical privacy, 1 - F, or None if the paper has no value.
+        system: corresponding system of this experiment.
+        claim: claimed epsilon, or None if no epsilon is claimed.
+        main: accuracy of the main task (prediction of the label).
+        privacy: empirical privacy, 1 minus the attacker's F1, or None if the paper does not state
+            it.
     """
 
     name: str
@@ -65,32 +69,36 @@ FIGURES: Final = (
     Published("DPNR", "shared", 1.0, 0.7936),
     Published("DPNR", "shared", 5.0, 0.7959),
 )
-"""Results in tables 2 and 4 of Lyu, He and Li (2020)."""
+"""Results from tables 2 and 4 of Lyu, He and Li (2020)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, the claims, and the size of an attack.
+    """Options of the experiment: the texts, the claimed epsilons, and the number of attackers.
 
     Args:
-        trials: draws per side of every audit.
-        seed: int in [0, 2**63). Every system gets a separate seed derived from it.
-        seeds: number of trainings of each system, of which mean and spread are shown. Defaults to
-            1, or to 5 with `full`.
-        data: folder of the corpora, with dpnr_ag/ag_data.txt in it, or that folder or file itself.
-            By default, texts are generated.
-        full: True to add MiniLM as encoder, twice as many baselines, and all usual attackers.
-        quick: True for few generated texts and few attackers. It only shows that the experiment
-            works.
+        trials: number of outputs that an audit draws for each text of a pair.
+        seed: int in [0, 2**63). Every system gets a separate seed derived from this seed.
+        seeds: number of trainings of each system. The table shows the mean and the standard
+            deviation over the trainings. Defaults to 1, or to 5 if `full` is True.
+        data: path of the folder that contains dpnr_ag/ag_data.txt, of the folder dpnr_ag, or of the
+            file. By default, the experiment generates texts.
+        full: True to add the encoder MiniLM, a second strength of every baseline, and all usual
+            attackers.
+        quick: True for a short run that only shows that the experiment works, with few generated
+            texts and few attackers.
         device: torch device, such as "cpu".
-        levels: claimed epsilons of the systems.
-        claims: claimed epsilons that are audited on the largest pair.
-        texts: number of generated texts without `data`. Defaults to 4,000, or to 600 with `quick`.
+        levels: claimed epsilons of the systems that are trained and attacked.
+        claims: claimed epsilons that are audited on the two training texts whose vectors are
+            farthest apart.
+        texts: number of texts to generate if `data` is None. Defaults to 4,000, or to 600 if
+            `quick` is True.
         dim: dimension of the TF-IDF vectors. Defaults to 768, or to 64 for generated texts.
-        confidence: probability that an interval or bound holds, for each separately.
+        confidence: confidence level of each interval and of each bound. The intervals and bounds do
+            not hold jointly at this level.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -108,24 +116,24 @@ class Config(TextOptions):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields. Generated texts get shorter vectors."""
+        """Check the fields, and set the default of `dim`."""
         TextOptions.__post_init__(self)
         if self.dim is None:
             object.__setattr__(self, "dim", 64 if self.data is None else 768)
 
     @property
     def size(self) -> str:
-        """Size of an attack: "quick", "usual" or "full"."""
+        """Number of attackers, as a word: "quick" (few), "usual" or "full" (all)."""
         return "full" if self.full else "quick" if self.quick else "usual"
 
     @property
     def encoders(self) -> tuple[str, ...]:
-        """Names of the encoders to which noise is added."""
+        """Names of the encoders of the systems of DPNR."""
         return ENCODERS[: 1 + self.full]
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """Systems of the experiment."""
+        """Settings of all systems that are trained and attacked."""
         strengths = {"quick": (), "usual": (1.0,), "full": (0.3, 1.0)}[self.size]
         return attacks.list_systems(self.encoders, self.levels, strengths)
 
@@ -135,8 +143,8 @@ class Row(Shown):
     """Results of one system.
 
     Args:
-        case: the system.
-        runs: one run for each seed.
+        case: settings of the system.
+        runs: results for each seed.
     """
 
     case: Case
@@ -144,15 +152,18 @@ class Row(Shown):
 
     @property
     def first(self) -> Run:
-        """Run of the first seed."""
+        """Results for the first seed."""
         return self.runs[0]
 
     def over(self, name: str) -> tuple[float, float]:
-        """Compute mean and standard deviation of a value over the seeds (0 for one seed)."""
+        """Return the mean and the standard deviation over the seeds of a field of `Run`.
+
+        With one seed, the standard deviation is 0.
+        """
         return mean_and_sd(list(map(attrgetter(name), self.runs)))
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
-        """Return the lowest and the highest F1 of naive attackers."""
+        """Return the lowest and the highest micro-F1 of the naive attackers over all seeds."""
         scores = [
             attacker.unseen if unseen else attacker.f1
             for run in self.runs
@@ -162,29 +173,30 @@ class Row(Shown):
 
     @property
     def f1(self) -> tuple[float, float]:
-        """F1 of the chosen attacker on unseen texts, as mean and standard deviation."""
+        """Mean and standard deviation of the chosen attacker's F1 on unseen texts."""
         return self.over("chosen.f1.value")
 
 
 @time_run("sklearn.neural_network", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train every system, attack it, and audit the claims on the largest pair.
+    """Train and attack every system, and audit the claimed epsilons.
 
     Args:
         config: options of the experiment.
-        threads: checked but not used. One thread is used, so that sums keep their order.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: has no effect, because the experiment uses one thread, so that sums keep their
+            order.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each system.
+        The result, with one row for each system.
 
     Raises:
         ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
             it.
-        FileNotFoundError: if the data are missing.
-        ValueError: if the device is missing, or a file is malformed.
-        KeyboardInterrupt: on Ctrl-C before anything was measured.
+        FileNotFoundError: if a file of the data is missing.
+        ValueError: if torch does not find the device, or a file does not have the expected format.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first system is measured.
 
     Source:
         Lyu, He and Li (2020), tables 2 and 4, and their released code.
@@ -207,7 +219,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _run_job(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
-    """Audit a claim, or train a system with one of the seeds and attack it."""
+    """If `number` is None, audit a claim; otherwise train a system with this seed and attack it."""
     if number is None:
         key = f"claim/{case.encoder}/{case.system}/{case.claim}"
         return attacks.audit_claim(case, made, cell_seed(config.seed, key), config)
@@ -217,13 +229,13 @@ def _run_job(config: Config, made: Material, case: Case, number: int | None = No
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the systems, and of the audits of their claims.
+    """Results of all systems, and of the audits of their claims.
 
     Args:
         config: options of the run.
-        facts: facts about the texts.
+        facts: source and sizes of the texts.
         rows: one row for each system.
-        claims: results of the audits on the largest pair.
+        claims: results of the audits.
     """
 
     facts: Facts
@@ -231,12 +243,12 @@ class Result(Tabled[Config]):
     claims: tuple[Verdict, ...]
 
     def line(self, system: str, encoder: str) -> list[tuple[float, Row]]:
-        """Return the rows of a system with noise, each with its claim."""
+        """Return pairs (claimed epsilon, row) for one system with noise and one encoder."""
         rows = [r for r in self.rows if (r.case.system, r.case.encoder) == (system, encoder)]
         return [(row.case.claim, row) for row in rows if row.case.claim is not None]
 
     def table(self) -> str:
-        """Return task, attackers, audits, and the paper's results as text."""
+        """Return the results as plain text, together with the results of the paper."""
         several = len(self.config.encoders) > 1
         own = [row for row in self.rows if row.first.discriminator is not None]
         return self.join_parts(
@@ -249,7 +261,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of JSON values."""
         facts = self.facts
         texts = (
             {"origin": facts.origin, "made_up": facts.made, "sizes": facts.sizes}
@@ -265,7 +277,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the attackers' F1 and the accuracy of the main task against the claim.
+        """Draw the attackers' F1 and the accuracy of the main task against the claimed epsilon.
 
         Returns:
             A matplotlib figure.
