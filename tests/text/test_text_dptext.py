@@ -200,7 +200,7 @@ def test_adepts_lstm_in_place_of_the_bag(tmp_path):
 
 def test_what_the_source_leaves_open_is_in_the_docstring():
     prose = " ".join(inspect.getdoc(DPTextModel).split())
-    not_covered = "it does not cover the training texts"
+    not_covered = "holds only for texts that are not training texts"
     for phrase in ("Beigi et al. do not specify", "linear", "L1", "Adam", not_covered):
         assert phrase in prose
 

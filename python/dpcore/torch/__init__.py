@@ -1,6 +1,6 @@
 """Tools for torch: noise layers, transforms, text encoders, and the sources of noise in a model.
 
-Use these tools for audits and experiments, not to release data. The last bits of noisy floats
+Use these tools for audits and experiments, not for releasing data. The last bits of noisy floats
 reveal the input (Mironov 2012), and torch's random generators are not cryptographic. This package
 needs torch: `pip install dpcore[torch]`.
 """

@@ -339,7 +339,7 @@ class LearntScale(torch.nn.Module):
 class NoiseLayer(torch.nn.Module):
     """Base class of noise layers: ``layer(x)`` returns ``x + scale s`` with new noise s.
 
-    Use the layers for audits and experiments, not to release data. The last bits of noisy floats
+    Use the layers for audits and experiments, not for releasing data. The last bits of noisy floats
     reveal the input (see `dpcore.sample`), and torch's random generators are not cryptographic.
 
     The layer draws, scales and adds s in float64, and then rounds the sum to the dtype of x (for 16
@@ -560,7 +560,7 @@ class NoiseLayer(torch.nn.Module):
 class LaplaceNoise(NoiseLayer):
     """Laplace noise for L1 distances: each entry gets noise of density ``exp(-abs(s)/b) / (2b)``.
 
-    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Arguments and errors are the same as in `NoiseLayer`; `scale` is b.
 
@@ -590,7 +590,7 @@ class LaplaceNoise(NoiseLayer):
 class L2LaplaceNoise(NoiseLayer):
     """Noise for L2 distances: each row gets noise with a density ∝ ``exp(-norm2(s)/b)``.
 
-    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Rows lie along the last dimension. Arguments and errors are the same as in `NoiseLayer`; `scale`
     is b. The mean L2 length of a row's noise is b times the number of entries of the row.
@@ -621,7 +621,7 @@ class L2LaplaceNoise(NoiseLayer):
 class GaussianNoise(NoiseLayer):
     """Gaussian noise for L2 distances: each entry gets noise of standard deviation sigma.
 
-    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of x, in (0, 1e300].
@@ -673,7 +673,7 @@ def _check_number(name: str, value: Any) -> float:
 class DPTextNoiseLayer(NoiseLayer):
     """Noise by the published formula of DPText, which is one-sided and so has no finite epsilon.
 
-    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     The formula ``-b sgn(r) ln(1 - 2 abs(r))`` gives Laplace noise if r is uniform in (-1/2, 1/2).
     The paper draws r in (0, 1), for which the logarithm is undefined in half of the draws. The
@@ -736,7 +736,7 @@ class DPTextNoiseLayer(NoiseLayer):
 class SharedNoise(NoiseLayer):
     """Faulty noise: one Laplace draw for each row, added to all of the row's entries.
 
-    Use this layer for audits and experiments, not to release data: see `dpcore.sample`.
+    Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     The differences of a row's entries contain no noise, so an attacker who subtracts the smallest
     entry from a row removes the noise. Arguments and errors are the same as in `NoiseLayer`;
