@@ -347,7 +347,7 @@ class DPText(Sensitive):
         nan: value for the half of the draws that is undefined, see `DPTextNoise`.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a number or the noise scale is not in (0, 1e300], or `nan` is unknown.
 
     Source:

@@ -215,10 +215,10 @@ class Config(Settings):
         dims: sizes n of the vectors, each from 1 to 4096.
         radius: radius C of the clip, from 1e-90 to 1e90.
         epsilon: epsilon that the noise of the remedies must give, from 1e-90 to 1e90.
-        seed: int in [0, 2**63). Every size and law gets a separate seed derived from it.
+        seed: int in [0, 2**63). Every size and law gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or `dims` is empty or contains a size twice.
 
     Example:
@@ -284,15 +284,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed sizes.
+        The result. If the user presses Ctrl-C, the result contains only the completed sizes.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first size is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first size is completed.
 
     Source:
         Habernal (2021), section 6.
@@ -378,7 +378,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         excesses = [
             {"dim": row.dim, "claimed": row.claimed, "true": row.true, "attained": row.attained}
             | {"factor": row.factor}

@@ -54,14 +54,14 @@ class Config(SeededSettings):
 
     Args:
         trials: draws per side of every cell.
-        seed: int in [0, 2**63). Every cell gets a separate seed derived from it.
+        seed: int in [0, 2**63). Every cell gets a separate seed derived from this seed.
         epsilons: claimed epsilons, each above 0.
         dims: numbers of entries, each at least 1.
         mechanisms: names from `MECHANISMS`.
         confidence: probability that a bound holds, for each cell separately.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range, or the grid is empty.
 
     Source:
@@ -123,15 +123,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one cell for each mechanism, epsilon and number of entries.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
         Habernal (2022), section 4, equation 12 and figure 1.
@@ -191,7 +191,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 

@@ -80,10 +80,10 @@ class Config(SeededSettings):
 
     Args:
         trials: draws per histogram. Each needs 8 bytes of memory.
-        seed: int in [0, 2**63). Every histogram gets a separate seed derived from it.
+        seed: int in [0, 2**63). Every histogram gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -150,15 +150,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one histogram for each law.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first histogram is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first histogram is completed.
 
     Source:
         Habernal (2022), section 3 and the figure of its appendix.
@@ -206,7 +206,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [_draws_to_dict(drawn) for drawn in self.histograms]
         return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 

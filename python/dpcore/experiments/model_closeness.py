@@ -100,18 +100,18 @@ class Config(TextOptions):
     """Options of the experiment: the sets, and the number of splits.
 
     Args:
-        trials: largest number of texts of the sensitive set, at least 100.
+        trials: largest number of texts in the sensitive set, at least 100.
         seed: int in [0, 2**63). Splits, redactions and initial weights get separate seeds derived
-            from it.
+            from this seed.
         seeds: number of splits, each with separate initial weights. Defaults to 5, and to 1 with
             `quick`.
-        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
-            generated.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
         full: True for the sizes of the source and a permutation test. This takes hours.
         quick: True for one split, two levels, few texts and short training.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -156,18 +156,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: options of the experiment.
         threads: number of processes. Defaults to all cores. It does not change the result, because
             each training uses one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed levels and splits.
+        The result. If the user presses Ctrl-C, the result contains only the completed levels and
+        splits.
 
     Raises:
-        ModuleNotFoundError: if torch, or joblib for more than one process, is missing. The message
-            states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first level of the first split is completed.
+        ModuleNotFoundError: if torch, or joblib for more than one process, is not installed. The
+            message of the error states how to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        ValueError: if `data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first level of the first split is
+            completed.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5.
@@ -284,9 +286,9 @@ class Result(Tabled[Config]):
     """Distances, excess over the control, and findings.
 
     Args:
-        config: the options.
+        config: options of the run.
         corpus: source of the texts.
-        dropped: number of distinct texts that were left out, because they belong to both sets.
+        dropped: number of distinct texts that were left out, because they occur in both sets.
         texts: number of training texts of each model.
         held_out: number of texts on which models are compared, half of them sensitive. An equal
             number of texts chooses epoch and learning rate.
@@ -377,7 +379,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         head = (
             f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
             f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "

@@ -169,16 +169,16 @@ class Config(SeededSettings):
     """Options of the experiment: the layers, and the number and size of audits.
 
     Args:
-        trials: draws per side of every audit.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        trials: number of outputs that each audit draws on each of the two inputs.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         seeds: number of audits per layer. Their mean and spread are shown.
         device: torch device of encoder and noise, such as "cpu".
         epsilon: claimed epsilon.
-        confidence: probability that a bound holds, for each bound separately.
+        confidence: probability with which each single certified bound holds.
         layers: names of the layers, in order. Defaults to all of them.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -307,16 +307,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: number of torch threads. Defaults to 1, because the tensors are small.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one row for each layer and dtype.
 
     Raises:
-        ModuleNotFoundError: if torch is missing. The message states how to install it.
+        ModuleNotFoundError: if torch is not installed. The message of the error states how to
+            install the package.
         ValueError: if the device is missing.
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
         For the faults: Beigi et al. (2019), Lyu, He and Li (2020) and Krishna, Gupta and Dupuy
@@ -396,7 +397,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [
             {"layer": row.layer, "dtype": row.dtype, "fault": row.fault, "repair": row.repair}
             | {"claim": self.config.epsilon, "delta": row.case.delta, "exact": row.exact}

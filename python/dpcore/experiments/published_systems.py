@@ -46,14 +46,14 @@ class Config(SeededSettings):
 
     Args:
         trials: draws per side that the vote counts. The other two attacks count a tenth of them.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         epsilon: claimed epsilon.
         dims: numbers of entries of the inputs, each at least 2. (With a single entry, ADePT's claim
             is true.)
-        confidence: probability that a bound holds, for each bound separately.
+        confidence: probability with which each single certified bound holds.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -125,15 +125,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one row for each number of entries, attack and system.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
         For the vote: Habernal (2022), section 4.

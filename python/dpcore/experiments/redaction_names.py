@@ -61,7 +61,7 @@ class Config(TextOptions):
 
     Args:
         trials: largest number of texts, at least 100.
-        seed: int in [0, 2**63). Splits and attackers get separate seeds derived from it.
+        seed: int in [0, 2**63). Splits and attackers get separate seeds derived from this seed.
         seeds: number of splits. The first split is the one of the file. Defaults to 3, to 10 with
             `full`, and to 1 with `quick`.
         data: folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it. By default,
@@ -70,7 +70,7 @@ class Config(TextOptions):
         quick: True for one split of at most 600 texts, and only two of the people.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -146,16 +146,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: checked but not used, because attackers are fitted on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, two cells for each split, policy and target.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        KeyboardInterrupt: on Ctrl-C before the first cell.
+        ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
+            to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first cell.
 
     Source:
         For the attack on named people: Lyu, He and Li (2020).
@@ -277,7 +278,7 @@ class Result(Tabled[Config]):
     """Results of the attackers under every policy.
 
     Args:
-        config: the options.
+        config: options of the run.
         corpus: source of the texts.
         texts: number of texts.
         people: names of the people who are inferred.
@@ -331,7 +332,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         return self.make_record(
             corpus=self.corpus,
             texts=self.texts,

@@ -37,18 +37,19 @@ class Config(TextOptions):
     """Options of the experiment: the sets, and the number of splits.
 
     Args:
-        trials: largest number of texts of the sensitive set, at least 100. The other set has the
+        trials: largest number of texts in the sensitive set, at least 100. The other set has the
             same size.
         seed: int in [0, 2**63). The draw of the other set and the splits get separate seeds derived
-            from it.
-        seeds: number of splits. Defaults to 5, to 20 with `full`, and to 1 with `quick`.
-        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
-            generated.
+            from this seed.
+        seeds: number of random splits of the texts. The default is 5, or 20 if `full` is True, or 1
+            if `quick` is True.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
         full: True for 20 splits and twelve additional attackers.
         quick: True for one split, few levels and few texts.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -64,17 +65,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: not used, because the sweep has one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed splits.
+        The result. If the user presses Ctrl-C, the result contains only the completed splits.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first split is completed.
+        ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
+            to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        ValueError: if `data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first split is completed.
 
     Source:
         Gusain and Leith (2023), figures 1 and 2.
@@ -111,9 +113,9 @@ class Result(Tabled[Config]):
     """The sweep, and its findings.
 
     Args:
-        config: the options.
+        config: options of the run.
         corpus: source of the texts.
-        dropped: number of distinct texts that were left out, because they belong to both sets.
+        dropped: number of distinct texts that were left out, because they occur in both sets.
         sweep: the sweep over random and ranked words.
     """
 
@@ -155,13 +157,13 @@ class Result(Tabled[Config]):
         return float(np.interp(accuracy, *curve[[min(first + 1, len(curve) - 1), first]].T))
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         left = f"{self.dropped:,} texts of both sets were left out; seed {self.config.seed}"
         head = f"Redacted texts: {self.corpus}{self.config.origin_note}\n{left}"
         return "\n\n".join([head, str(self.sweep), "\n".join(self.findings())])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
         return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 

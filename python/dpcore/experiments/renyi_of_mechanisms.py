@@ -185,10 +185,10 @@ class Config(Settings):
         delta: delta of the epsilons, in (0, 0.3]. It should be large enough for the sample to
             resolve.
         confidence: probability that all certified statements of the experiment hold together.
-        seed: int in [0, 2**63). Every sample gets a separate seed derived from it.
+        seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -255,16 +255,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores. It never changes a result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core. The number of threads never
+            changes a result.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each mechanism. After Ctrl-C, it contains the completed rows.
+        The result, one row for each mechanism. If the user presses Ctrl-C, the result contains only
+        the completed rows.
 
     Raises:
         TypeError: if `config` belongs to another experiment.
-        KeyboardInterrupt: on Ctrl-C before the first mechanism is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
 
     Example:
         >>> result = run(Config(trials=500, seed=1))
@@ -316,7 +318,7 @@ class Result(Tabled[Config]):
         return sum(row.above for row in self.rows)
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         config = self.config
         curves = (
             _CurvePoint(row, side, place)
@@ -335,7 +337,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         return self.make_record(
             above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
         )

@@ -54,18 +54,19 @@ class Config(TextOptions):
     """Options of the experiment: the sets, and the number of draws.
 
     Args:
-        trials: largest number of texts of the sensitive set, at least 100. The other set has the
+        trials: largest number of texts in the sensitive set, at least 100. The other set has the
             same size.
-        seed: int in [0, 2**63). Draws, permutations and folds get separate seeds derived from it.
+        seed: int in [0, 2**63). Draws, permutations and folds get separate seeds derived from this
+            seed.
         seeds: number of draws of the other set. Defaults to 5, to 20 with `full`, and to 1 with
             `quick`.
-        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
-            generated.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
         full: True for 20 draws.
         quick: True for one draw and few permutations.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -108,18 +109,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores. It never changes a result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core. The number of threads never
+            changes a result.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one cell for each draw and method.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first cell.
+        ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
+            to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        ValueError: if `data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first cell.
 
     Source:
         Gusain and Leith (2025), supplement, figure 3.
@@ -192,7 +195,7 @@ class Result(Tabled[Config]):
     """Curves of all draws and methods.
 
     Args:
-        config: the options.
+        config: options of the run.
         corpus: source of the texts.
         sizes: number of texts of each set, number of texts on which the encoder was fitted, and
             number of texts that were left out because they belong to both sets.
@@ -253,7 +256,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         facts: dict[str, Any] = {"orders": list(ORDERS), "findings": describe_findings(self)}
         facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}

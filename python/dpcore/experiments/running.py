@@ -86,7 +86,7 @@ class Tabled(Answer, Generic[_ConfigType]):
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
     def make_record(self, **entries: Any) -> dict[str, Any]:
-        """Return the result as plain data.
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts).
 
         Args:
             **entries: entries after format, name, version, configuration and time: values that
@@ -247,7 +247,7 @@ def run_jobs(
         The answers of the completed jobs, and True if Ctrl-C ended the loop.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before an answer that should be kept.
+        KeyboardInterrupt: if the user presses Ctrl-C before an answer that should be kept.
     """
     done: list[_AnswerType] = []
     with Progress(label, sum(map(size, jobs)), progress) as bar:
@@ -328,7 +328,7 @@ def gather_in_processes(
 
     Raises:
         ModuleNotFoundError: if joblib is missing, for more than one process.
-        KeyboardInterrupt: on Ctrl-C before the first answer.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first answer.
     """
     many = min(processes, len(jobs))
     if many > 1:

@@ -161,7 +161,7 @@ class Config(SeededSettings):
         quick: True for few trials, workers and clusters.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -237,14 +237,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: not used, because the experiment measures the effect of the numbers of workers.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result. If Dask is missing, its audits are left out, and the table states this.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Example:
         >>> config = Config(quick=True)
@@ -387,7 +387,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         measured = [
             asdict(audit) | {"efficiency": self.efficiency(audit)} for audit in self.measured
         ]

@@ -35,13 +35,13 @@ class Config(SeededSettings):
     """Options of the experiment: size, confidence and bound of the audits.
 
     Args:
-        trials: draws per side of every audit.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
-        confidence: probability that a bound holds, for each bound separately.
+        trials: number of outputs that each audit draws on each of the two inputs.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        confidence: probability with which each single certified bound holds.
         bound: name of the bound.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -95,14 +95,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: number of threads. Defaults to two.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one row for each mechanism.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first mechanism is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
 
     Source:
         For the patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
@@ -145,7 +145,7 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         config = self.config
         return self.join_parts(
             f"Searched pairs: {config.trials:,} trials per side, seed {config.seed}, "
@@ -154,7 +154,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         rows = [
             {"mechanism": row.name}
             | {

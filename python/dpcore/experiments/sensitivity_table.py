@@ -83,10 +83,10 @@ class Config(Settings):
         trials: number of inputs that all searches may evaluate in total. Each search gets an equal
             part, at least 8.
         dim: number of entries of a vector, from 2 to 1024.
-        seed: int in [0, 2**63). Every search gets a separate seed derived from it.
+        seed: int in [0, 2**63). Every search gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -172,14 +172,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: not used, because a search runs on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each domain and norm. After Ctrl-C, it contains the completed rows.
+        The result, one row for each domain and norm. If the user presses Ctrl-C, the result
+        contains only the completed rows.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first search has found a pair.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first search has found a pair.
 
     Example:
         >>> result = run(Config(trials=3000, dim=4))
@@ -216,7 +217,7 @@ class Result(Tabled[Config]):
         return sum(row.found.refuted for row in self.rows)
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         config = self.config
         least = min((row.reached for row in self.rows), default=0.0)
         return self.join_parts(
@@ -229,7 +230,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(above=self.above, rows=rows)
 

@@ -82,7 +82,8 @@ class Config(TextOptions):
 
     Args:
         trials: largest number of texts of the sensitive set. Equally many others are drawn.
-        seed: int in [0, 2**63). Splits, draws and attackers get separate seeds derived from it.
+        seed: int in [0, 2**63). Splits, draws and attackers get separate seeds derived from this
+            seed.
         seeds: number of splits. Mean and spread over them are shown. Defaults to 3, or to 1 if
             `quick`.
         data: folder of the corpora that contains medical/abstracts.csv. None generates texts.
@@ -175,17 +176,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: options of the experiment.
         threads: checked but not used. Draws use all cores, and attackers use one.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one cell for each mechanism and epsilon.
 
     Raises:
-        ModuleNotFoundError: if gensim or scikit-learn is missing. The message states how to install
-            it.
-        FileNotFoundError: if the folder lacks a file.
-        KeyboardInterrupt: on Ctrl-C before the first result.
+        ModuleNotFoundError: if gensim or scikit-learn is not installed. The message of the error
+            states how to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first result.
 
     Source:
         Gusain and Leith (2025), figure 4. The docstrings of the mechanisms name their own sources.
@@ -455,7 +456,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         return self.make_record(
             corpus=self.corpus,
             vectors=self.vectors,

@@ -40,7 +40,7 @@ class Config(SeededSettings):
         quick: True selects only the fast packages, unless `packages` is given.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -93,7 +93,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Raises:
         FileNotFoundError: if `data` has neither records nor environments.
-        KeyboardInterrupt: on Ctrl-C before the first package is finished.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first package is finished.
 
     Example:
         >>> result = run(Config(trials=2000, packages=("numpy",)))
@@ -174,7 +174,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [row.to_dict() for row in self.rows]
         return self.make_record(
             rows=rows,

@@ -86,7 +86,7 @@ class Config(SeededSettings):
         trials: largest number of sentences in both halves together, at least 1,000. Without `data`,
             this number of sentences is generated, up to 40,000.
         seed: int in [0, 2**63). Halves, embeddings, anchors and noise get separate seeds derived
-            from it.
+            from this seed.
         seeds: number of runs, of which mean and spread are shown. Defaults to 5, or to 10 with
             `full`.
         data: folder of the corpora, with leakage/spa-eng.zip in it, or a file of custom texts that
@@ -99,7 +99,7 @@ class Config(SeededSettings):
         confidence: probability that an interval holds, for each interval separately.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -159,17 +159,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: options of the experiment.
         threads: checked but not used, because a single worker trains, so that results can be
             repeated.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The result, one cell for each attack.
 
     Raises:
-        ModuleNotFoundError: if gensim is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
+        ModuleNotFoundError: if gensim is not installed. The message of the error states how to
+            install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
         ValueError: if there are too few different sentences.
-        KeyboardInterrupt: on Ctrl-C before the first result.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first result.
 
     Source:
         The attack of a study of DPNR (Lyu, He and Li, 2020), with added controls.
@@ -336,7 +337,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         return self.make_record(
             corpus=self.corpus, cells=[_cell_to_dict(cell) for cell in self.cells]
         )

@@ -129,9 +129,10 @@ def train_word2vec(
         The embedding, with the most frequent word first.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a number is out of range, or fewer than two words occur `min_count` times.
-        ModuleNotFoundError: if gensim is missing. The message states how to install it.
+        ModuleNotFoundError: if gensim is not installed. The message of the error states how to
+            install the package.
 
     Source:
         Mikolov et al. (2013). For the hashed start: gensim 3.8.3, `Word2Vec.seeded_vector`.
@@ -252,7 +253,7 @@ def add_noise(
         The noisy `Embedding`, with `claimed` and `real`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `epsilon` is not above 0, a vector is constant, or the embedding has noise.
 
     Source:
@@ -451,7 +452,7 @@ def attack_embedding(
         The `Leakage`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
 
             - the dimensions differ, there are no common words, or a vector is zero;
