@@ -116,7 +116,6 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
         epsilon: claimed epsilon.
         dtype: "float32" or "float64".
         device: torch device, such as "cpu".
-        device: such as "cpu".
     """
     from .. import torch as bridge
     from ..packages import torch

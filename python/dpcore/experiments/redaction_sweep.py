@@ -1,9 +1,10 @@
-"""Effect of masked words on inference of the set, the document and the words.
+"""Effect of masking words on attacks that infer a text's set, its original, or its words.
 
-Figures 1 and 2 of Gusain and Leith show the divergence of two sets of redacted texts, and the
-accuracy of an attack on the set, against the share of masked words. Here the estimates have error
-bars, a null distribution and certified bounds. An attack that finds the original of a redacted text
-is added.
+There are two sets of texts: sensitive texts and other texts. A share of the words of each text is
+masked. Figures 1 and 2 of Gusain and Leith show two results against this share: the divergence
+between the two sets of masked texts, and the accuracy of an attacker who infers the set of a text.
+This experiment adds error bars, a null distribution and certified lower bounds to both results. It
+also adds an attack that links a masked text to its original.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ _COMPARED_LEVEL: Final = 0.95
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the sets, and the number of splits.
+    """Options of the experiment: the texts, and the number of splits.
 
     Args:
         trials: largest number of texts in the sensitive set, at least 100. The other set has the
             same size.
-        seed: int in [0, 2**63). The draw of the other set and the splits get separate seeds derived
-            from this seed.
+        seed: int in [0, 2**63). The draw of the other set and the splits of the texts get separate
+            seeds derived from this seed.
         seeds: number of random splits of the texts. The default is 5, or 20 if `full` is True, or 1
             if `quick` is True.
         data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
             dpcore generates texts.
-        full: True for 20 splits and twelve additional attackers.
-        quick: True for one split, few levels and few texts.
+        full: True for 20 splits, and for twelve additional attackers.
+        quick: True for a short run: one split, few shares of masked words, and few texts.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -60,11 +61,13 @@ class Config(TextOptions):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Run the sweep over random and ranked words.
+    """Run the attacks for every share of masked words.
+
+    The masked words are either random, or those that distinguish the two sets best ("ranked").
 
     Args:
         config: options of the experiment.
-        threads: not used, because the sweep has one thread.
+        threads: not used, because the experiment runs on one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
@@ -110,13 +113,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The sweep, and its findings.
+    """Results of the attacks for every share of masked words.
 
     Args:
         config: options of the run.
         corpus: source of the texts.
         dropped: number of distinct texts that were left out, because they occur in both sets.
-        sweep: the sweep over random and ranked words.
+        sweep: results for every share of masked words, for random words and for ranked words.
     """
 
     corpus: str
@@ -124,7 +127,7 @@ class Result(Tabled[Config]):
     sweep: redaction.Sweep
 
     def findings(self) -> list[str]:
-        """Return sentences on the attacks on set and document, and on utility against attack."""
+        """Return sentences that compare the attacks, and that compare utility and attack."""
         sentences = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
@@ -145,10 +148,14 @@ class Result(Tabled[Config]):
         )
 
     def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
-        """Return the macro-F1 at the level where the attack falls to an accuracy and stays below.
+        """Return the utility at the share of masked words that reduces the attack to `accuracy`.
 
-        The curve is linear between levels. If the attack never crosses the accuracy, the result is
-        the macro-F1 of the nearest end.
+        The utility is the macro-F1 of a classifier on the masked texts. The share is the smallest
+        one above which the accuracy of the attack on the set stays below `accuracy`.
+
+        Between two measured shares, the function interpolates linearly. If the attack is always
+        above or always below `accuracy`, the function returns the utility at the largest or at the
+        smallest share.
         """
         points = self.sweep.of(policy)
         curve = np.array([[point.mean("accuracy"), point.mean("utility")] for point in points])
@@ -168,7 +175,7 @@ class Result(Tabled[Config]):
         return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw divergence, attack and linkage against the masked share, and the utility.
+        """Draw divergence, accuracy of the attacks, and utility against the share of masked words.
 
         Returns:
             A matplotlib figure.
