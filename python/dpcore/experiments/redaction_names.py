@@ -322,8 +322,7 @@ class Result(Tabled[Config]):
         return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 
     def mean(self, policy: str, reads: str, target: str) -> float:
-        """Return the mean F1 or accuracy over the splits, or NaN if the result contains no
-        split."""
+        """Return the mean F1 or accuracy over the splits, or NaN without a split."""
         values = [cell.value[0] for cell in self.of(policy, reads, target)]
         return statistics.fmean(values) if values else math.nan
 
@@ -440,7 +439,7 @@ def describe_findings(result: Result) -> list[str]:
 
 
 def list_hidden(result: Result, masking: Masking) -> list[str]:
-    """Return the names of the people whose names are in the list of a masking policy."""
+    """Return the people whose names a policy masks."""
     pairs = zip(result.people, masking.named, strict=True)
     return [name for name, share in pairs if share < LISTED]
 

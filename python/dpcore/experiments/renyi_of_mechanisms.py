@@ -4,7 +4,6 @@ The experiment draws outputs of each mechanism on two neighbouring inputs. It th
 Renyi divergence of the two samples without knowledge of the mechanism. For these mechanisms, the
 true divergence is known at every order, and the true epsilon is known too. The experiment shows:
 
-
 - the error of the estimates;
 - the orders at which the sample is too small for a reliable estimate;
 - that the certified lower bounds do not exceed the true values.

@@ -4,7 +4,6 @@ Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical t
 order alpha. The authors draw a straight line above this curve and compute an epsilon from the line.
 This experiment estimates the curve by three methods:
 
-
 - their formula as printed ("paper-literal");
 - their formula with its misprints corrected ("paper");
 - a classifier's score, fitted by cross-fitting, with a certified lower bound ("score").

@@ -1,7 +1,9 @@
-"""Mechanisms for which a searched pair certifies more than the usual pairs can.
+"""Mechanisms for which a searched pair of inputs certifies more than the usual pairs.
 
-The patterns of StatDP and DP-Sniper do not contain the worst pair of every mechanism. An audit that
-uses only them cannot certify the full loss of such a mechanism, for any number of trials.
+StatDP and DP-Sniper are two published tools that audit mechanisms on fixed patterns of input pairs.
+For some mechanisms, the pair with the largest privacy loss is not among these patterns. An audit
+that uses only these patterns then cannot certify the full loss, however many outputs it draws. The
+experiment compares the usual patterns with a pair that dpcore searches.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ _QUERY_BOUND: Final = 30.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: size, confidence and bound of the audits.
+    """Options of the experiment: number of draws, confidence and bound of the audits.
 
     Args:
         trials: number of outputs that each audit draws on each of the two inputs.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         confidence: probability with which each single certified bound holds.
-        bound: name of the bound.
+        bound: name of the method that computes the certified bound, as in `dpcore.audit`.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -55,7 +57,7 @@ class Config(SeededSettings):
 
 
 class _PairAudit(NamedTuple):
-    """One audit of a mechanism, with the exact loss on its pair."""
+    """Audit of one mechanism on one pair of inputs, and the exact loss on this pair."""
 
     name: str
     kind: str
@@ -65,12 +67,12 @@ class _PairAudit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One mechanism, audited on the usual pairs and on a searched pair.
+    """Audits of one mechanism, on the usual pairs and on the searched pair.
 
     Args:
         name: name of the mechanism.
-        usual: audit on the best of the patterns.
-        searched: audit on the pair that the search found.
+        usual: audit on the best pair among the usual patterns.
+        searched: audit on the pair that dpcore's search found.
     """
 
     name: str
@@ -78,12 +80,12 @@ class Row(Shown):
     searched: Audit
 
     def supremum(self, report: Audit) -> float:
-        """Compute the exact loss on the pair of an audit."""
+        """Compute the exact privacy loss on the pair of an audit."""
         return exact_supremum(self.name, (report.pair,))
 
     @property
     def audits(self) -> list[_PairAudit]:
-        """Both audits, with the exact losses on their pairs."""
+        """The two audits, each with the exact privacy loss on its pair."""
         both = (("usual", self.usual), ("searched", self.searched))
         return [_PairAudit(self.name, kind, audit, self.supremum(audit)) for kind, audit in both]
 
@@ -94,12 +96,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to two.
+        threads: number of threads. The default is 2.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, one row for each mechanism.
+        The result, which contains one `Row` for each mechanism.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
@@ -135,11 +137,11 @@ def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by mechanism.
+    """Results of the audits of all mechanisms.
 
     Args:
         config: options of the run.
-        rows: one row for each mechanism.
+        rows: one `Row` for each mechanism.
     """
 
     rows: tuple[Row, ...]
@@ -166,7 +168,7 @@ class Result(Tabled[Config]):
         return self.make_record(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds and exact losses on both pairs of every mechanism."""
+        """Draw certified bounds and exact losses on the two pairs of every mechanism."""
         picture = make_canvas(0.9 + 0.9 * len(self.rows), ax)
         axes = picture.subplots()
         ticks: dict[float, str] = {}
@@ -187,7 +189,7 @@ class Result(Tabled[Config]):
 
 
 def _format_pair(report: Audit) -> str:
-    """Format the pair briefly: x, and the difference x' - x."""
+    """Format the pair of an audit: the input x, and the difference x' - x."""
     x, apart = report.pair.x, distance(report.pair, "linf")
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
     steps = np.array2string(report.pair.x_prime - x, **edge).replace("\n", "")
