@@ -488,8 +488,10 @@ class HalvedOutput(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps: add Laplace noise of scale sensitivity / epsilon, then halve the
-        sum."""
+        """Return the steps: add noise of scale sensitivity / epsilon, then halve the sum.
+
+        The noise is Laplace noise.
+        """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale), factor=0.5)
 

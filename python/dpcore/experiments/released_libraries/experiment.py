@@ -151,8 +151,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Descriptions of the mechanisms whose verdict differs between this run and earlier
-        runs."""
+        """Descriptions of mechanisms whose verdicts in this run and in earlier runs differ."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"

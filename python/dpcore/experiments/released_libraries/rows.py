@@ -37,8 +37,8 @@ class Row(Facts):
         rounding: lower bound on epsilon from an event on the last bits of the outputs. It is None
             if the first draws, on which the event is chosen, showed no such event.
         draw_seconds: time of one draw in seconds.
-        traced: outcome of `dpcore.trace`, which reads the noise scale from the source code.
-        traced_line: source line with the largest privacy loss in this trace.
+        traced: outcome of `dpcore.trace`, which finds the source lines that lose privacy.
+        traced_line: source line with the largest privacy loss, according to `dpcore.trace`.
         traced_loss: privacy loss that `dpcore.trace` computed, or None.
         python: version of Python that ran the audit.
         numpy: version of numpy that ran the audit.
@@ -75,7 +75,8 @@ class Row(Facts):
         """Conclusion of the audit, such as "failed", "not refuted" or "violation".
 
         If the claim is refuted, but this is not a violation, the conclusion is the reason in
-        `reading`, such as "known misuse".
+        `reading`, such as "known misuse". The conclusion "false by source only" means that the
+        source code shows a fault, but the audit does not.
         """
         if self.failure:
             return "failed"

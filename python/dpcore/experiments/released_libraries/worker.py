@@ -101,9 +101,9 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
 
 
 def build_mechanism(case: Case) -> Any:
-    """Return the mechanism of a case, as `dpcore.audit` takes it.
+    """Build the mechanism of a case, in a form that `dpcore.audit` accepts.
 
-    A function of one output is repeated for each draw.
+    A function that returns a single output is called once for each draw.
 
     Args:
         case: case of the table.
