@@ -73,7 +73,7 @@ class System(Native):
         norm: norm in which the distance of two neighbouring inputs is bounded: "l1", "l2" or
             "linf". None means that any two inputs are neighbours, because the system clips its
             inputs.
-        source: publication of the system.
+        source: publication that describes the system.
         fault: description of the system's error in one line.
         sound: True if the claimed epsilon is true.
     """
@@ -187,7 +187,7 @@ class LaplaceMechanism(Sensitive):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Dwork and Roth (2014), theorem 3.6.
@@ -224,7 +224,7 @@ class ADePT(Clipped):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Krishna, Gupta and Dupuy (2021); refuted by Habernal (2021), section 4 and theorem 5.1.
@@ -257,7 +257,7 @@ class ADePTClipL1(Clipped):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
@@ -290,7 +290,7 @@ class ADePTScaled(Clipped):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
@@ -331,7 +331,7 @@ class ADePTReference(System):
 
     Raises:
         TypeError: if `epsilon` is not a number.
-        ValueError: if `epsilon` or the noise scale is not in (0, 1e300].
+        ValueError: if `epsilon`, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2022), figure 1 and its code.
@@ -383,7 +383,8 @@ class DPText(Sensitive):
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a number or the noise scale is not in (0, 1e300], or `nan` is unknown.
+        ValueError: if a number or the noise scale is not in (0, 1e300], or if `nan` is not one of
+            these three values.
 
     Source:
         Beigi, Shu, Guo, Wang and Liu (2019); refuted by Habernal (2022), theorem 3.2.
@@ -423,7 +424,7 @@ class DPTextRepaired(Sensitive):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2022), equations 6 and 7.
@@ -469,7 +470,7 @@ class HalvedOutput(Sensitive):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2022), code of the sanity check; Dwork and Roth (2014), proposition 2.1
@@ -508,7 +509,7 @@ class HalfNoise(Sensitive):
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         A control of this package, based on Dwork and Roth (2014), theorem 3.6.

@@ -41,17 +41,19 @@ COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
     2: (0.134, 0.0, 0.0), 8: (0.952, 0.0001, 0.0), 24: (1.0, 0.963, 0.0), 64: (1.0, 1.0, 0.0),
     160: (1.0, 1.0, 0.037), 200: (1.0, 1.0, 0.986), 255: (1.0, 1.0, 1.0),
 }  # fmt: skip
-"""Shares after L2 clipping in another run of 10,000 pairs, by n and law, as printed there."""
+"""Rounded shares of unprotected pairs after L2 clipping in an earlier run of 10,000 pairs, for each
+number of entries n. The three shares belong to the three laws in `LAWS`."""
 
 COMPARED_PAIRS: Final = 10_000
 
 _COST_DIMS: Final = tuple(2**power for power in range(11))
-"""Sizes of the vector, up to the largest that Habernal considers typical."""
+"""Numbers of entries for which the costs are computed. The source considers up to 1024 entries
+typical."""
 
 _TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
 
 _AVERAGED_VECTORS: Final = 1000
-"""Number of vectors over which the length after clipping is averaged."""
+"""Number of random vectors over which the squared norm after clipping is averaged."""
 
 NORMS: Final = ("l2", "l1")
 
@@ -68,7 +70,7 @@ def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
         ours: number of hits and number of pairs of this run.
         printed: share of hits in the other run, rounded. Several numbers of hits round to this
             share. The test uses the number whose share is nearest to the share in `ours`.
-        pairs: number of pairs of the other run.
+        pairs: number of pairs in the other run.
 
     Returns:
         min(1, 2 min(P(K <= k), P(K >= k))). Here k is the number of hits of this run, and K has the
@@ -439,7 +441,8 @@ class Result(Tabled[Config]):
 
 
 _MAX_TABLE_SIZES: Final = 16
-"""Largest number of sizes in a table. If there are more, sizes with a comparison are shown."""
+"""Largest number of rows of a table. If the run has more numbers of entries, the table prefers
+those that the earlier run contains."""
 
 
 def _format_shares_table(result: Result) -> str:
@@ -512,7 +515,7 @@ _LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
     "normal 0.1": (BLUE, "s", (0, (5, 1))),
     "normal 0.01": (GREEN, "^", (0, (4, 1, 1, 1))),
 }
-"""Colour, marker and line of each law, which can be distinguished without colours too."""
+"""Colour, marker and line of each law. Markers and lines distinguish the laws without colours."""
 
 _REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 """Line style of each remedy."""

@@ -52,12 +52,15 @@ MECHANISMS: dict[str, tuple[str, Callable[[float, int], Native]]] = {
     "halved output": ("halved output (sound)", lambda epsilon, dim: HalvedOutput(epsilon, dim)),
     "half noise": ("half noise (loses 2 epsilon)", lambda epsilon, dim: HalfNoise(epsilon, dim)),
 }
-"""Panels by name: the title, and a function from epsilon and dimension to the mechanism."""
+"""Panels by name of the mechanism. Each has a title, and a function that takes epsilon and the
+number of entries and returns the mechanism."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Grid of the experiment, by default the grid of the paper.
+    """Options of the experiment: mechanisms, values of epsilon, and numbers of entries.
+
+    The defaults are the values of the paper.
 
     Args:
         trials: number of outputs that are drawn on each of the two inputs, for every mechanism,
@@ -70,7 +73,7 @@ class Config(SeededSettings):
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a value is out of range, or the grid is empty.
+        ValueError: if a value is out of range, or if `epsilons`, `dims` or `mechanisms` is empty.
 
     Source:
         Habernal (2022), section 4 and figure 1.
@@ -96,7 +99,7 @@ class Cell(Shown):
         mechanism: name of the mechanism, which is also the title of its panel.
         epsilon: claimed epsilon.
         dim: number of entries.
-        audit: result of the audit.
+        audit: result of the audit, which contains counts, empirical loss and certified bound.
     """
 
     mechanism: str
@@ -169,7 +172,7 @@ def _make_cell(config: Config, threads: int | None, name: str, epsilon: float, d
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits on the grid.
+    """Results of the audits of all mechanisms.
 
     Args:
         config: options of the run.
@@ -280,10 +283,11 @@ def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
 
 
 _LINEAR_LOSS_RANGE = 0.01
-"""Loss below which the axis is linear, so that it can show 0."""
+"""Loss below which the vertical axis is linear, so that the axis can show 0."""
 
 _INFINITE_LOSS_BAND = (1e3, 2e5)
-"""Lower and upper end of the band for infinite losses, with one level per number of entries."""
+"""Lower and upper end of the part of the vertical axis that shows infinite losses. Each number of
+entries has a separate height in this part."""
 
 _MAX_PANEL_COLUMNS = 4
 

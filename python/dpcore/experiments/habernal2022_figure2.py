@@ -31,7 +31,7 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
-"""Start, end and number of the bins."""
+"""Start of the first bin, end of the last bin, and number of bins."""
 
 _LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
@@ -41,7 +41,7 @@ class Law(Shown):
     """A noise of scale 1, with its exact moments and its exact density.
 
     Args:
-        noise: the noise to sample.
+        noise: mechanism that draws the noise.
         title: title of the panel that shows the noise.
         mean: exact mean E[s] of the noise s.
         square: exact second moment E[s^2].
@@ -75,7 +75,7 @@ LAWS: dict[str, Law] = {
         DPTextNoise(1.0, "resample"), "DPText, NaN drawn again", 1.0, 2.0, 24.0, (1.0, 0.0)
     ),
 }
-"""Panels by name. The moments are computed from E[Exp(1)^k] = k! and the weights."""
+"""The five noises by name. The exact moments follow from E[Exp(1)^k] = k! and from the weights."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

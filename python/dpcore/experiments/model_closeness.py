@@ -38,43 +38,47 @@ NAME = "model-closeness"
 
 _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
-"""Names of the distances of decoders and of hidden states. KL is the mean divergence of next-word
-distributions in nats, averaged over both directions."""
+"""Names of the distances between two models. Some compare decoder weights, and some compare hidden
+states. "KL" is the KL divergence between the next-word distributions in nats, averaged over
+contexts and over both directions."""
 
 COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "sensitive/safe": (("sensitive", "first"), ("sensitive", "second")),
     "safe/safe": (("first", "second"),),
     "sensitive/safe, two starts": (("sensitive", "other start"),),
 }
-"""Pairs of models of each comparison, whose distances are averaged. "first" and "second" are the
-halves of the safe set. "other start" is a model of the first half with other initial weights."""
+"""Pairs of models for each kind of comparison. The distance is averaged over these pairs. "first"
+and "second" are the models of the two halves of the safe texts. "other start" is a model of the
+first half with different initial weights."""
 
 _REDACTION_SHARES: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
-"""Shares of words to mask, without and with `quick`. At 0.98, about one word of 40 is left. At 1,
-no word is predicted, and each model keeps its initial weights."""
+"""Shares of words to mask, without and with `quick`. At the share 0.98, about one of 40 words is
+left. At the share 1, the training has no words to predict, and each model keeps its initial
+weights."""
 
 _WORDS_PER_TEXT: Final = 40
-"""Number of words that are read from each text."""
+"""Number of words to which each text is cut."""
 
 _MAX_MODEL_TEXTS: Final = {False: 450, True: 60}
 """Largest number of training texts of a model, without and with `quick`."""
 
 _HELD_OUT_DIVISOR: Final = 8
-"""Divisor of the number of sensitive texts: this part is for validation, and an equal part for the
-measurement. The same numbers of safe texts are used."""
+"""Divisor of the number of sensitive texts. The quotient is the number of sensitive texts for
+validation, and also the number of sensitive texts on which models are compared. As many safe texts
+are added in each case."""
 
 _TRAINING_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "usual": {"hidden": 64, "epochs": 20},
     "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
     "quick": {"hidden": 16, "epochs": 2},
 }
-"""Sizes and epochs of a training. With `full`, they are those of the source."""
+"""Sizes of the model and number of epochs. With `full`, they equal those of the source."""
 
 _MAX_VOCABULARY: Final = {False: 1000, True: 200}
 """Largest number of words of the vocabulary, without and with `quick`."""
 
 _TEST_PERMUTATIONS: Final = 19
-"""Number of random divisions of the pooled texts. A p-value is at least 1/20."""
+"""Number of permutations in the test, so the smallest possible p-value is 1/20."""
 
 _DRAWN_MEASURES: Final = (*_DISTANCE_NAMES, "KL")
 """Measures that the picture shows."""
@@ -134,7 +138,7 @@ class Cell(Record):
 
     Attributes:
         split: number of the split, from 0.
-        level: requested share of masked words.
+        level: share of words that should be masked.
         values: distances, shape `(3, 7)`. A row belongs to a kind of comparison (`COMPARISONS`),
             and a column to a measure of distance (`MEASURES`).
         perplexity: perplexity of the models on held-out texts without masks, averaged over the
@@ -300,7 +304,7 @@ class Result(Tabled[Config]):
 
     Args:
         config: options of the run.
-        corpus: source of the texts.
+        corpus: description of the source of the texts.
         dropped: number of distinct texts that were left out, because they occur in both sets.
         texts: number of training texts of each model.
         held_out: number of held-out texts on which the models are compared. Half of these texts are
@@ -421,7 +425,7 @@ class Result(Tabled[Config]):
         return self.join_parts(head, align_rows(rows, left=(0, 1)), "\n".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data, with `values` as in `Cell`."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells

@@ -1,4 +1,4 @@
-"""Audits of noise layers behind a text encoder, with true claims and with known faults.
+"""Audits of noise layers that follow a text encoder, some correct and some faulty.
 
 Each case consists of a small text encoder, a transform that bounds the encoder's vectors, and a
 noise layer. Some layers are correct, some contain a fault of published code, and some repair such a
@@ -38,19 +38,20 @@ from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, 
 NAME = "noise-layers"
 
 WIDTH = 32
-"""Number of entries of a vector."""
+"""Number of entries of the encoder's vectors."""
 _HASH_PLACES = 64
-"""Number of places to which words are hashed."""
+"""Number of counts to which the words of a text are hashed."""
 DELTA = 1e-5
-"""Delta of the Gaussian claim."""
+"""Claimed delta of the layers with Gaussian noise."""
 
 PAIR = ("he has cancer and lives in this town", "she won the match in the last minute")
-"""The two input texts. Any two texts are neighbours."""
+"""The two input texts on which every layer is audited. Any two texts are neighbours."""
 
 DTYPES = ("float32", "float64")
 
 _INSPECTION_DRAWS = 4096
-"""Outputs in each of the two main calls of an inspection. With half of them, it misses 24 bits."""
+"""Number of outputs in each of the two main calls of a structural inspection. With half of this
+number, the inspection misses noise with only 24 random bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -135,7 +136,7 @@ def _make_torch_laplace(bridge: Any, scale: float) -> Any:
     from ..packages import torch
 
     class TorchLaplace(bridge.LaplaceNoise):  # type: ignore[misc]
-        """`torch.distributions.Laplace` with the same declared scale."""
+        """Layer that declares its scale and draws noise from `torch.distributions.Laplace`."""
 
         def forward(self, x: Any, generator: Any = None) -> Any:
             zero = torch.zeros((), dtype=x.dtype, device=x.device)
@@ -167,7 +168,7 @@ CASES: tuple[Case, ...] = (
     Case("L2LaplaceNoise", lambda t: t.Clip("l2", 1.0), lambda t, e: "l2_laplace",
          skip=("shared_size",)),
 )  # fmt: skip
-"""All layers, with faulty ones next to their repairs."""
+"""All layers. A faulty layer stands next to its repair."""
 
 _CASES_BY_NAME = {case.name: case for case in CASES}
 
@@ -211,7 +212,7 @@ class Found(Shown):
         seed: seed that reproduces the audit.
         counts: number of outputs in the counted event, on each of the two inputs.
         event: description of the counted event.
-        refuted: True if the claim was refuted.
+        refuted: True if the audit refuted the claim.
         certified: certified lower bound on epsilon.
         rounding: lower bound on epsilon that is certified from the low-order bits of the outputs.
             It is 0 if these bits show no loss.
@@ -317,7 +318,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of torch threads. Defaults to 1, because the tensors are small.
+        threads: number of torch threads. The default is 1, because the tensors are small.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 

@@ -34,10 +34,12 @@ NAME = "published-systems"
 VOTE = "vote"
 
 ATTACKS = {VOTE: MajorityVote(), "auto": Auto(), "Coordinatewise": Coordinatewise()}
-"""Attacks by their names in table and picture. The attack of the papers is the first."""
+"""Attacks, with their names in table and picture. The first one is the majority vote of the
+papers."""
 
 _LEARNING_TRIALS_DIVISOR = 10
-"""The two attacks that learn their event count a tenth of the trials, because they are slower."""
+"""The two attacks that learn their event from outputs are slower. They draw the number of outputs
+of the majority vote, divided by this number."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -199,8 +201,8 @@ class Result(Tabled[Config]):
 
         Args:
             dim: number of entries.
-            attack: one of the `ATTACKS`. By default, a claim counts as refuted if at least one
-                attack refutes it.
+            attack: name of one of the `ATTACKS`. By default, a claim counts as refuted if at least
+                one attack refutes it.
 
         Returns:
             Four numbers: refuted false claims, false claims, refuted true claims, and true claims.
@@ -366,11 +368,11 @@ def _agreement_to_dict(result: Result, dim: int, attack: str | None) -> dict[str
 
 
 _ATTACK_OFFSETS = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
-"""Vertical offset at which an attack is drawn above its system's position."""
+"""Vertical offset of each attack in the picture, relative to the position of the system."""
 
 _ATTACK_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
 _AXIS_END_IN_CLAIMS = 250.0
-"""End of the axis, in units of the claim."""
+"""End of the horizontal axis, as a multiple of the claimed epsilon."""
 
 
 def _draw_system(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: float) -> None:

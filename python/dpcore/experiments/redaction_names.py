@@ -34,13 +34,16 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 NAME = "redaction-names"
 
 POLICIES: Final = ("none", "first names", "first names and people")
-"""Sets of masked words: none, a list of first names, or this list and the names of the people."""
+"""Masking policies: "none" masks no word, "first names" masks a list of first names, and the third
+policy also masks the names of the people."""
 
 READS: Final = ("words", "masks")
-"""Inputs of an attacker: the remaining words, or the numbers of masks and of words."""
+"""Inputs of an attacker: "words" are the remaining words, and "masks" are the number of masks and
+the number of words."""
 
 TOPIC: Final = "topic"
-"""Target name for the label of a text, in the list of people who are inferred."""
+"""Name that stands for the topic of a text among the targets, which are otherwise names of
+people."""
 
 _QUICK_TEXTS: Final = 600
 _QUICK_PEOPLE: Final = 2
@@ -48,13 +51,13 @@ _GENERATED_ROWS: Final = {False: 5_000, True: 1_000}
 _SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
 
 _MAX_WORD_COLUMNS: Final = 2000
-"""Number of most frequent words that have a column each."""
+"""Number of words that have a separate feature column. The most frequent words are chosen."""
 
 _VECTOR_DIM: Final = 100
 """Dimension of a vector."""
 
 Interval = tuple[float, float, float]
-"""A value with the ends of its interval."""
+"""A value, and the two ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,7 +94,7 @@ class Cell(Shown):
 
     Args:
         number: number of the split, from 0.
-        policy: one of `POLICIES`.
+        policy: name of the masking policy, one of `POLICIES`.
         reads: what the attacker sees, one of `READS`.
         target: what is inferred: the name of the person, or `TOPIC`.
         attacker: name of the classifier with the best result on the validation texts.
@@ -116,10 +119,10 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Masking(Shown):
-    """Shares of words and texts that a policy masks.
+    """Shares of words and texts that a masking policy changes.
 
     Args:
-        policy: one of `POLICIES`.
+        policy: name of the masking policy, one of `POLICIES`.
         words: share of the words that are masked.
         texts: share of the texts that contain at least one mask. named: one share for each person.
             Among the texts that name this person, it is the share in which the name still occurs
@@ -291,7 +294,7 @@ class Result(Tabled[Config]):
 
     Args:
         config: options of the run.
-        corpus: source of the texts.
+        corpus: description of the source of the texts.
         texts: number of texts.
         people: names of the people who are inferred.
         cased: share of the texts that contain a capital letter. In texts without capital letters,
@@ -391,10 +394,11 @@ KINDS: Final = (
     (POLICIES[2], "masks", "masks of both alone", RED, "v"),
     (POLICIES[0], "masks", "number of words alone", GREY, "x"),
 )
-"""Policy and input of an attacker, with its label, colour and marker."""
+"""Combinations of policy and input that are shown, with label, colour and marker."""
 
 LISTED: Final = 0.5
-"""Share of a person's texts with the name below which the name counts as masked."""
+"""A name counts as masked if, after masking, it occurs in less than this share of the texts about
+the person."""
 
 
 def _write_head(result: Result) -> str:

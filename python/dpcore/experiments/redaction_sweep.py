@@ -27,10 +27,11 @@ _LABEL_PERMUTATIONS: Final = {False: 20, True: 2}
 """Number of label permutations, without and with `quick`."""
 
 _COMPARED_ACCURACY: Final = 0.7
-"""Accuracy of the attack at which the utilities of the policies are compared."""
+"""Accuracy of the attack on the set, at which the utilities of the two choices of words are
+compared."""
 
 _COMPARED_LEVEL: Final = 0.95
-"""Level at which the attacks on the set and on the document are compared."""
+"""Share of masked words at which the attack on the set and the linking attack are compared."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,7 +118,7 @@ class Result(Tabled[Config]):
 
     Args:
         config: options of the run.
-        corpus: source of the texts.
+        corpus: description of the source of the texts.
         dropped: number of distinct texts that were left out, because they occur in both sets.
         sweep: results for every share of masked words, for random words and for ranked words.
     """

@@ -36,17 +36,17 @@ NAME = "renyi-of-mechanisms"
 Curve = Callable[[Floats], Floats]
 
 MOST_DELTA: Final = 0.3
-"""Largest delta. Above it, one-sided noise may have a finite epsilon: delta covers the mass that is
-possible on one side only."""
+"""Largest allowed delta. With one-sided noise, some outputs are possible on one input only. If
+delta is larger than their probability, epsilon may be finite."""
 
 _ONE_SIDED_DISTANCE: Final = 0.5
-"""Distance of the inputs in pairs for one-sided noise."""
+"""Distance of the two inputs of the mechanisms with one-sided noise."""
 
 _RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
 
 _MIN_OUTPUTS: Final = 100
 _STATEMENTS_PER_MECHANISM: Final = 3
-"""Certified statements per mechanism: a curve in each direction, and an epsilon."""
+"""Number of certified bounds for each mechanism: one curve for each direction, and one epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,14 @@ def _make_constant_curve(value: float) -> Curve:
 
 
 _INFINITE: Final = _make_constant_curve(np.inf)
-"""Infinite curve at every order from 1 on, for outputs that are possible on one side only."""
+"""Divergence that is infinite at every order from 1 on, because some outputs are possible on one
+input only."""
 
 _ONE_RATIO: Final = _make_constant_curve(_ONE_SIDED_DISTANCE)
-"""Curve of two shifted exponential laws.
+"""Divergence between two exponential laws with different start points.
 
-Wherever the later law has mass, its density is e^distance times the other density.
+At every point where the law with the larger start point has a positive density, this density is
+e^distance times the density of the other law.
 """
 
 _LAPLACE: Final = partial(closed_forms.laplace_mechanism, sensitivity=1.0, scale=1.0)
@@ -393,7 +395,7 @@ class Result(Tabled[Config]):
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
-"""Orders of the table. The nearest orders of the grid are shown."""
+"""Orders that the table should show. It shows the nearest orders of the estimate."""
 
 
 def shown_orders(estimate: Estimate) -> list[int]:

@@ -36,22 +36,23 @@ from .running import Tabled, cell_seed, estimate_renyi, run_jobs, time_run
 NAME = "renyi-vs-alpha"
 
 ORDERS: Final = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-"""Orders of the curves. The formulas of the source divide by alpha - 1, so order 1 is missing."""
+"""Orders alpha of the divergences. Order 1 is missing, because the formulas of the source divide by
+alpha - 1."""
 
 METHODS: Final = {"paper-literal": 5, "paper": 5, "score": 20}
-"""Methods of `divergence.renyi`, with the number of neighbours of each."""
+"""Methods of `divergence.renyi`, with the number of nearest neighbours that each method uses."""
 
 DIM: Final = 50
-"""Dimension of a vector."""
+"""Dimension of the vector of a text."""
 
 DELTA: Final = 0.05
-"""Delta of every epsilon."""
+"""Delta at which every epsilon is computed."""
 
 _DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
 """Number of label permutations in each draw, without and with `quick`."""
 
 Curves = tuple[tuple[float, ...], ...]
-"""D(sensitive||rest) and D(rest||sensitive) at each order, in nats."""
+"""Divergences at each order in nats: from the sensitive set to the other set, and back."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,7 +89,7 @@ class Cell(Shown):
     other set, and back. All divergences are in nats.
 
     Args:
-        method: a key of `METHODS`.
+        method: name of the method, a key of `METHODS`.
         number: number of the draw, from 0.
         value: estimated divergences, shape `(2, orders)`.
         belief: statement on the reliability of each estimate, such as "estimate only", shape
@@ -211,7 +212,7 @@ class Result(Tabled[Config]):
 
     Args:
         config: options of the run.
-        corpus: source of the texts.
+        corpus: description of the source of the texts.
         sizes: three numbers: texts in each set, texts on which the encoder was fitted, and texts
             that were left out because they occur in both sets.
         cells: one `Cell` for each draw and method.
@@ -237,7 +238,7 @@ class Result(Tabled[Config]):
         """Return the mean of a field of `Cell` over the draws, shape `(2, orders)`.
 
         Args:
-            method: a key of `METHODS`.
+            method: name of the method, a key of `METHODS`.
             name: name of a field of `Cell` with a value at each order. The values for permuted
                 labels are also averaged over the permutations.
         """
@@ -313,7 +314,7 @@ class Result(Tabled[Config]):
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
-"""Directions: from the sensitive set S to the rest R, and from R to S."""
+"""Directions of the divergence: from the sensitive set S to the other set R, and from R to S."""
 
 _METHOD_TITLES: Final = dict(
     zip(METHODS, ("formula as printed", "formula corrected", "score, and certified"), strict=True)

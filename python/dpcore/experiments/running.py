@@ -29,7 +29,7 @@ from ..streams import threads_of
 from .base import encode_entries, encode_fields
 
 _MINILM_DIGEST: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""SHA-256 of the model weights that were used for the published results."""
+"""SHA-256 of the weights of MiniLM that were used for the published results."""
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
@@ -51,7 +51,8 @@ def is_partial(answer: Any) -> bool:
 
 FORMAT = "dpcore.experiment/1"
 VERDICT_WORDS: Final = {True: "refuted", False: "not refuted", None: "undecided"}
-"""Verdicts in tables, by `Audit.refuted`. With a claim, None means that it could not be refuted."""
+"""Words in tables for the values of `Audit.refuted`. If the audit has a claim, None means that the
+audit did not refute the claim."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -327,8 +328,8 @@ def estimate_renyi(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Renyi divergences between two samples, without progress bar and warnings.
 
     Args:
-        y0: rows of the first sample.
-        y1: rows of the second sample.
+        y0: first sample, one row for each output.
+        y1: second sample, one row for each output.
         **options: further keyword arguments of `dpcore.divergence.renyi`.
     """
     with warnings.catch_warnings(action="ignore", category=UserWarning):
@@ -351,7 +352,7 @@ def gather_in_processes(
         work: function that runs a job and returns its answer. It must be defined at the top level
             of a module.
         jobs: sequence of jobs, at least one. Each job is a sequence of arguments of `work`.
-        processes: number of processes. It does not change the result.
+        processes: number of processes. The number does not change the result.
         progress: True to show a progress bar, None for the default.
 
     Returns:
@@ -394,7 +395,7 @@ def limit_to_one_thread() -> Iterator[None]:
 
 
 _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", default=(None, None))
-"""Executor of `audit_cell`, and the folder of its run files."""
+"""Executor of `audit_cell`, and the folder in which it saves audits."""
 
 
 @contextmanager

@@ -48,7 +48,7 @@ PAIR = Pair(np.array([0.0]), np.array([1.0]))
 CLAIM: Final = 1.0
 
 SECONDS_PER_RESULT: Final = 0.001
-"""Virtual time that the driver needs for each returned shard."""
+"""Virtual time in seconds that the driver needs to process each returned shard."""
 SLOW_SHARE: Final = 0.02
 """Share of simulated workers with half the speed, in simulations with faults."""
 LOST_SHARE: Final = 0.001
@@ -207,7 +207,7 @@ class MeasuredAudit(Shown):
     Args:
         place: where the audit ran: "this process", "processes" or "Dask".
         workers: number of processes.
-        trials: number of trials per side.
+        trials: number of outputs drawn on each of the two inputs.
         counts: number of outputs in the counted event, on each of the two inputs. The counts should
             be equal in all places.
         partial: True if Ctrl-C ended the audit early.
@@ -228,10 +228,10 @@ class Simulated(Shown):
 
     Args:
         workers: number of workers of the cluster.
-        trials: number of trials per side.
+        trials: number of outputs drawn on each of the two inputs.
         faults: True if slow workers and lost shards were simulated.
         shards: number of shards (ranges of trials) that were sent to workers.
-        lost: number of shards that were lost.
+        lost: number of shards that were lost because a worker failed.
         seconds: virtual duration of the counting in seconds.
         efficiency: time that one core needs for all trials / (workers x virtual duration).
         driver_seconds: real time that the current process spent on each shard, in seconds. `==`

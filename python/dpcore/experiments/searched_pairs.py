@@ -29,7 +29,7 @@ from .running import Tabled, audit_cell, run_jobs, time_run
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
 _QUERY_BOUND: Final = 30.0
-"""Queries are searched in [-30, 30]. Larger gaps make no difference to the loss."""
+"""The search uses inputs with entries in [-30, 30]. Larger entries would not change the loss."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

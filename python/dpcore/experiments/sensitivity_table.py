@@ -40,7 +40,7 @@ LOW, HIGH = -1.0, 1.0
 """Radius C of the balls, and bounds a and b of the box."""
 
 _SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
-"""All search methods except for the domain's own pair."""
+"""All search methods except for the method that uses the domain's closed-form pair."""
 
 _MIN_SEARCH_INPUTS: Final = 8
 _MAX_VECTOR_DIM: Final = 1024
@@ -305,7 +305,7 @@ _DRAWN_COLUMNS: Final = {
     0.60: Column("value", "closed.value", ".4g"),
     0.80: Column("found", "reached", _format_share),
 }
-"""Columns next to the panel, by their horizontal positions."""
+"""Text columns next to the panel, with their horizontal positions."""
 
 
 def _row_to_dict(row: Row) -> dict[str, Any]:

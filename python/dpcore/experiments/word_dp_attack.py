@@ -52,12 +52,13 @@ GRID: Final[dict[str, tuple[float, ...]]] = {
     "MetricLaplace": (5.0, 10.0, 50.0, 100.0),
     "Vickrey": (5.0, 10.0, 50.0, 100.0),
 }
-"""Values of epsilon for each mechanism."""
+"""Values of epsilon at which each mechanism is attacked."""
 
 _QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
 
 LINKED_WORDS: Final = 100
-"""Number of words of a text that is linked. Generated texts are shorter and use ten."""
+"""Number of words of each text in the attack that links texts. For generated texts, which are
+shorter, the number is ten."""
 
 SHARES: Final = (0.4, 0.3, 0.3)
 """Shares of training, validation and test texts."""
@@ -69,13 +70,16 @@ _SPLIT_PERMUTATIONS: Final = 3
 _INVERSE_PENALTY: Final = 10.0
 
 _MIN_WORD_COUNT: Final = 4
-"""Smallest number of occurrences, in other texts, of a word with a vector."""
+"""Smallest number of occurrences of a word that gets a vector, in the texts on which the vectors
+are trained."""
 
 _WORD2VEC_EPOCHS: Final = 10
-"""With gensim's default of five epochs, vectors of so few texts are nearly parallel."""
+"""Number of epochs of the word vectors. With gensim's default of five epochs, vectors that are
+trained on so few texts are nearly parallel."""
 
 _FREQUENT_SHARE: Final = 0.1
-"""Share of words, the most frequent in other texts, that are not sensitive in SanTextPlus."""
+"""Share of the vocabulary that SanTextPlus does not treat as sensitive: the words that are most
+frequent in public texts."""
 
 _COUNT_SMOOTHING: Final = 0.5
 """Number added to the count of every word before its frequency is estimated."""
@@ -112,7 +116,7 @@ class Config(TextOptions):
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """Values of epsilon for each mechanism."""
+        """Values of epsilon at which each mechanism is attacked."""
         return _QUICK_GRID if self.quick else GRID
 
 
@@ -448,7 +452,7 @@ class Result(Tabled[Config]):
 
     Args:
         config: options of the run.
-        corpus: source of the texts.
+        corpus: description of the source of the texts.
         vectors: number of words with vectors, and the dimension of the vectors, as text.
         covered: share of the words in the texts that have a vector.
         texts: number of texts of each set.

@@ -16,12 +16,13 @@ from ...errors import choice, invalid
 from ...report.shown import Shown
 
 Reading = Literal["claim", "known misuse", "relation unclear", "release unclear", "source only"]
-"""Meaning of a refutation of a case.
+"""Conclusion that a refutation of a claim allows.
 
-"claim": the claim is violated. The other four values state why a refutation is not a violation.
-"known misuse": the arguments are a known misuse. "relation unclear" and "release unclear": the
-package does not state which inputs are neighbours, or which values are released. "source only": the
-fault is visible in the source, and the audit does not show it.
+"claim" means that the claim is violated. The other four values state why a refutation is not a
+violation. "known misuse": the call uses the package in a way that is known to be wrong. "relation
+unclear": the package does not state which inputs are neighbours. "release unclear": the package
+does not state which values are released. "source only": the source code shows a fault, but the
+audit does not.
 """
 
 ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -38,10 +39,10 @@ ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
 """Environments, each with the packages that can be installed in it together."""
 
 PACKAGES: Final = tuple(name for names in ENVIRONMENTS.values() for name in names)
-"""Names of the packages on the index, in the order of the table."""
+"""Names of the packages on PyPI, in the order of the table."""
 
 _MODULES: Final = ("diffprivlib", "google", "opendp", "local", "training", "small", "databases")
-"""Files of the cases, without the ending `_cases`."""
+"""Names of the modules that define cases, without the suffix `_cases`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -55,8 +56,8 @@ class Facts(Shown):
         version: package version for which the facts were established. In a `Row`, it is the version
             that was audited.
         name: the audited call with its parameters, as text.
-        claim: the epsilon that the package claims for this call.
-        delta: the delta of the claim.
+        claim: epsilon that the package claims for this call.
+        delta: claimed delta.
         relation: description of which inputs are neighbours.
         stated: place in the package or its documentation that states the claim and the relation.
         release: description of the value that a user of the package publishes.

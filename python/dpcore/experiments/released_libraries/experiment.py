@@ -24,7 +24,7 @@ NAME = "released-libraries"
 RECORD_FORMAT: Final = "dpcore.released/1"
 
 FOLDER: Final = Path("benches/released_libraries")
-"""Folder of records and environments in a checkout of dpcore."""
+"""Folder with earlier results and Python environments, in a checkout of dpcore."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -237,7 +237,7 @@ def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
 
 
 _SMALLEST_EPSILON: Final = 0.01
-"""Lower end of both axes; smaller bounds are drawn at this value."""
+"""Lower end of the two axes. Smaller bounds are drawn at this value."""
 
 
 def _ends_of(row: Row) -> tuple[float, float]:

@@ -12,10 +12,11 @@ from ...report.plain import encode_value
 from .cases import Case, Facts
 
 STRICT: Final = 0.999
-"""Confidence at which both seeds must refute a claim before a row is called a violation."""
+"""Confidence at which two audits with different seeds must refute a claim before it counts as
+violated."""
 
 _EMBARGO: Final = datetime.timedelta(days=90)
-"""Time after a dated report after which a violation may be published."""
+"""Time between a private report of a fault and its publication."""
 
 NOT_REFUTED, VIOLATION = "not refuted", "violation"
 

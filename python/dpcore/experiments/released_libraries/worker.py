@@ -106,7 +106,7 @@ def build_mechanism(case: Case) -> Any:
     A function that returns a single output is called once for each draw.
 
     Args:
-        case: case of the table.
+        case: the case.
     """
     target = case.build()
     if adapt(target) is not None or not callable(target) or _takes_size(target):
@@ -144,13 +144,15 @@ def run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> 
     """Audit the mechanism of a case.
 
     Args:
-        case: case of the table.
-        mechanism: the case's mechanism, from `build_mechanism`.
-        options: `seed` and `trials` (largest number of draws per side, or None).
-        run: number of the audit. Audits with different numbers have independent seeds.
+        case: the case.
+        mechanism: mechanism of the case, as `build_mechanism` returns it.
+        options: dict with the keys `seed` and `trials` (largest number of draws on each input, or
+            None).
+        run: number of the audit. Audits of a case with different numbers use independent random
+            numbers.
 
     Raises:
-        ValueError: if a check of the audit shows that the outputs are not independent draws.
+        ValueError: if the audit detects that the outputs are not independent draws.
     """
     cap = options["trials"]
     arguments: dict[str, Any] = {"trials": min(case.trials, cap) if cap else case.trials}

@@ -41,7 +41,8 @@ from .leakage import Leakage
 NAME = "word2vec-leakage"
 
 SENTENCES: Final = 118_964
-"""Number of sentences of the earlier results. Results for a part of them would differ."""
+"""Number of sentences on which the earlier results are based. Fewer sentences give other
+results."""
 
 SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "hashed", 0): (".169", ".259"),
@@ -52,10 +53,12 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "other", 500): (".27", ".36"),
     ("overlapping", "hashed", 0): (".191", ".292"),
 }
-"""Top-1 and top-5 of a single run: 1,496 held-out words, the attacker's vocabulary 3,537."""
+"""Shares of words found among the nearest word and the nearest five words in an earlier single run.
+It had 1,496 held-out words, and the attacker's embedding had 3,537 words."""
 
 STUDY: Final = (".24", ".33")
-"""Results of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""
+"""The same shares in the DPNR study, which used gensim 3.8.3, two random samples of 50 % of the
+sentences, and all words of the victim."""
 
 
 STARTS: Final = {
@@ -63,17 +66,17 @@ STARTS: Final = {
     "same": "gensim 4, same seed",
     "other": "gensim 4, other seed",
 }
-"""Starts of the vectors of victim and attacker, with their titles."""
+"""Choices of the first vectors of victim and attacker, with titles for the table."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
-"""Overlap of the two halves, by name."""
+"""Share of sentences that the two halves have in common, by name."""
 
 ANCHORED: Final = 500
-"""Number of anchors in the tables, or fewer if there are not as many."""
+"""Largest number of anchors that the tables show."""
 
 DROPPED: Final = 3
-"""Number of directions that are dropped in one row of the tables. Without them, the start of a word
-is more visible."""
+"""Number of leading principal directions that are removed in one row of the tables. After their
+removal, the first vector of a word is easier to detect."""
 
 _MAX_GENERATED_TEXTS: Final = 40_000
 _MIN_SENTENCES: Final = 1000
@@ -281,7 +284,7 @@ class Result(Tabled[Config]):
 
     Args:
         config: options of the run.
-        corpus: source of the sentences.
+        corpus: description of the source of the sentences.
         cells: one `Cell` for each attack.
     """
 

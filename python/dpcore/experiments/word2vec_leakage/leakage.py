@@ -40,7 +40,8 @@ __all__ = [
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
-"""Starts of vectors: gensim's own random numbers, or numbers from a hash of word and seed."""
+"""Choices of the first vectors: gensim's random numbers, or numbers from a hash of word and
+seed."""
 
 _COSINES_PER_BLOCK: Final = 2**23
 """Number of cosines in a block (64 MiB)."""
@@ -69,7 +70,7 @@ def split_in_halves(
 
     Raises:
         TypeError: if `texts` is not a list of strings or `overlap` is not a number.
-        ValueError: if there are fewer than two different texts, or `overlap` is out of range.
+        ValueError: if there are fewer than two different texts, or if `overlap` is out of range.
 
     Example:
         >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], rng=1)
@@ -128,7 +129,7 @@ def train_word2vec(
         window: largest number of words before and after a word that are its context.
         min_count: smallest number of occurrences of a word that gets a vector.
         epochs: number of passes over the texts.
-        negative: number of negative words drawn for each positive word.
+        negative: number of random words that negative sampling draws for each word.
         tokenise: function that takes a text and returns its words.
         progress: True to show a progress bar, None for an interactive terminal only.
 
@@ -137,7 +138,8 @@ def train_word2vec(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a number is out of range, or fewer than two words occur `min_count` times.
+        ValueError: if a number is out of range, or if fewer than two words occur at least
+            `min_count` times.
         ModuleNotFoundError: if gensim is not installed. The message of the error states how to
             install the package.
 
@@ -305,7 +307,7 @@ class Leakage(Record):
     can give shares outside the interval.
 
     Attributes:
-        words: number of private words that were searched for.
+        words: number of private words for which the attack searched.
         unknown: number of private words for which the attacker has no vector. These words count as
             not found.
         vocabulary: number V of words in the attacker's embedding.
@@ -359,7 +361,7 @@ class Leakage(Record):
         return self.shares[shown.index(errors.choice("topn", str(topn), shown))]
 
     def __repr__(self) -> str:
-        """Return the shares on one line."""
+        """Return the shares of words found, on one line."""
         shares = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
         return f"<Leakage of {self.words:,} words: {shares}, {self.anchors:,} anchors>"
 
@@ -419,7 +421,7 @@ def draw_anchors(
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
-        The anchors and the held-out words, in random order.
+        Two tuples of words, each in random order: the anchors and the held-out words.
 
     Raises:
         TypeError: if a value is not an `Embedding`, or `anchors` is not an integer.
@@ -486,7 +488,7 @@ def attack_embedding(
         progress: True to show a progress bar, None for an interactive terminal only.
 
     Returns:
-        The `Leakage`.
+        The numbers of words found, as a `Leakage`.
 
     Raises:
         TypeError: if an argument has the wrong type.
