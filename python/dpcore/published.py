@@ -218,8 +218,7 @@ class ADePT(Clipped):
     `default_pair` returns is therefore epsilon sqrt(dim).
 
     Args:
-        epsilon: claimed epsilon. The claim is true only if the inputs have a single entry (dim =
-            1).
+        epsilon: claimed epsilon. The claim is true only for inputs with a single entry.
         clip: largest L2 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
@@ -326,8 +325,7 @@ class ADePTReference(System):
     epsilon sqrt(dim). This class reproduces figure 1 of Habernal (2022).
 
     Args:
-        epsilon: claimed epsilon. The claim is true only if the inputs have a single entry (dim =
-            1).
+        epsilon: claimed epsilon. The claim is true only for inputs with a single entry.
 
     Raises:
         TypeError: if `epsilon` is not a number.
@@ -368,8 +366,8 @@ class ADePTReference(System):
 class DPText(Sensitive):
     """DPText as published, which computes its noise from a faulty formula for Laplace noise.
 
-    The formula requires a uniform number on [-1/2, 1/2), but DPText uses a uniform number on [0,
-    1).
+    The formula requires a uniform number between -1/2 and 1/2, but DPText uses a uniform number
+    between 0 and 1.
 
     The noise is therefore never negative. An output is never below its input, so the privacy loss
     is infinite for any dim.
@@ -383,8 +381,8 @@ class DPText(Sensitive):
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a number or the noise scale is not in (0, 1e300], or if `nan` is not one of
-            these three values.
+        ValueError: if a number, or the resulting noise scale, is not in (0, 1e300], or if `nan` is
+            not one of these three values.
 
     Source:
         Beigi, Shu, Guo, Wang and Liu (2019); refuted by Habernal (2022), theorem 3.2.
@@ -414,7 +412,7 @@ class DPText(Sensitive):
 class DPTextRepaired(Sensitive):
     """DPText with a corrected formula, which makes it a Laplace mechanism.
 
-    The formula uses a uniform number on [-1/2, 1/2), as is correct for Laplace noise.
+    The formula uses a uniform number between -1/2 and 1/2, which is correct for Laplace noise.
 
     Args:
         epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most

@@ -286,7 +286,10 @@ class Cell(Shown):
 
     @property
     def compared(self) -> float | None:
-        """Share in an earlier run of 10,000 pairs, rounded, or None if that run lacks this case."""
+        """Rounded share of unprotected pairs in an earlier run of 10,000 pairs.
+
+        The value is None if the earlier run does not contain this number of entries, law and clip.
+        """
         if self.norm != "l2" or self.dim not in COMPARISON:
             return None
         return COMPARISON[self.dim][list(LAWS).index(self.law)]
@@ -295,7 +298,8 @@ class Cell(Shown):
     def p_value(self) -> float | None:
         """P-value of the hypothesis that this run and the earlier run have the same true share.
 
-        The p-value is None if the earlier run lacks this case.
+        The p-value is None if the earlier run does not contain this number of entries, law and
+        clip.
         """
         if self.compared is None:
             return None
@@ -379,7 +383,8 @@ class Result(Tabled[Config]):
     def smallest_p_value(self) -> float | None:
         """Smallest p-value of the comparisons with an earlier run, times their number.
 
-        The value is None if this run has no case in common with the earlier run.
+        The value is None if there are no comparisons, because the two runs have no number of
+        entries in common.
         """
         p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
@@ -474,7 +479,7 @@ def _format_share(cell: Cell) -> str:
 def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
     """Choose the numbers of entries that the table shows, if it cannot show all.
 
-    The earlier run decides first: numbers that it contains are preferred.
+    The function prefers the numbers in `compared`, which an earlier run contains.
     """
     if len(dims) <= _MAX_TABLE_SIZES:
         return list(dims)

@@ -146,8 +146,8 @@ class Cell(Record):
         unigram: perplexity of the same texts if every word is predicted by its frequency in the
             training texts, averaged over the same models.
         p_values: one p-value for each measure, or None. The test compares the sensitive model with
-            the first safe model. It permutes the texts of these two models. It is computed only in
-            the first split, and only if `full` is True.
+            the first safe model. The test permutes the texts of these two models. The experiment
+            runs the test only in the first split, and only if `full` is True.
     """
 
     split: int
@@ -267,8 +267,9 @@ class _Study:
     ) -> Floats:
         """Compute one p-value for each measure by permuting the texts of two models.
 
-        The p-value counts random halves of the texts whose models have at least the observed
-        distance.
+        The texts of the two models are divided at random into two halves, several times. The
+        p-value is the share of divisions whose models have at least the observed distance, where
+        the observed division counts too.
         """
         rng = np.random.default_rng(seed)
         as_far = np.ones(len(MEASURES))

@@ -1,10 +1,10 @@
 """Attack that infers which person a text is about, after the names are masked.
 
 Some of the news texts name one or more of five people. Names from a list are masked in the texts.
-The attacker is a classifier that is trained on masked texts. It infers whether a text names a
-certain person. One attacker sees the remaining words, and another attacker sees only the number of
-masks and of words. A classifier of the topic shows how much of the useful information the masked
-texts keep.
+The attacker is a classifier that is trained on masked texts. The attacker infers whether a text
+names a certain person. One attacker sees the words that are not masked. Another attacker sees only
+the number of masks and the number of words. A classifier of the topic shows how much of the useful
+information the masked texts keep.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ class Masking(Shown):
     Args:
         policy: name of the masking policy, one of `POLICIES`.
         words: share of the words that are masked.
-        texts: share of the texts that contain at least one mask. named: one share for each person.
-            Among the texts that name this person, it is the share in which the name still occurs
-            after masking. Upper and lower case are not distinguished, and a name inside another
-            word counts.
+        texts: share of the texts that contain at least one mask.
+        named: one share for each person. Among the texts that name this person, it is the share in
+            which the name still occurs after masking. The search for the name ignores upper and
+            lower case, and also finds the name inside another word.
     """
 
     policy: str

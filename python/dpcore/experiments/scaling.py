@@ -152,7 +152,7 @@ class SimulatedWorkers(Workers):
         return Shard(task.first, task.end, sides, seconds=seconds)
 
     def cancel(self, handles: list[Any]) -> None:
-        """Remove the tasks that have not started from the queue."""
+        """Empty the queue, which contains the tasks that have not started."""
         self._queue.clear()
 
 

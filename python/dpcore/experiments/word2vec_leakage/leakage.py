@@ -458,16 +458,16 @@ def attack_embedding(
     """Count the private words that the attacker finds by searching for the nearest vectors.
 
     For each private word, the attacker takes the victim's vector and searches for the nearest
-    vectors in the attacker's own embedding. The attack finds the word if its vector is among the
-    nearest `topn`. The nearest vector is the one with the largest cosine. If another word has the
-    same cosine as the true word, the other word counts as nearer.
+    vectors in the attacker's own embedding. The attack finds the word if the attacker's vector of
+    this word is among the nearest `topn` vectors. The nearest vector is the one with the largest
+    cosine. If another word has the same cosine as the true word, the other word counts as nearer.
 
     Two embeddings that are trained separately differ mainly by a rotation. The attacker can
     estimate this rotation from a few words with known vectors, the `anchors`. The function then
     first multiplies the victim's vectors by the orthogonal matrix R that minimises ``||V R - A||``.
     The rows of V and A are the victim's and the attacker's vectors of the anchors, scaled to length
-    1. If there are fewer anchors than dimensions, they do not determine R in some directions. The
-    function ignores these directions.
+    1. If there are fewer anchors than dimensions, the anchors determine R only in some directions.
+    The function ignores the other directions.
 
     Args:
         victim: the `Embedding` that is attacked. `Embedding.of` converts the vectors of a gensim
@@ -475,15 +475,16 @@ def attack_embedding(
         attacker: the attacker's `Embedding`, with the same dimension.
         words: the private words. None means all words of the victim that are not anchors. A word
             that is not in the attacker's embedding counts as not found.
-        anchors: words whose vectors the attacker knows in both embeddings. If it is empty, the
-            vectors are not rotated.
+        anchors: words whose vectors the attacker knows in both embeddings. If `anchors` is empty,
+            the vectors are not rotated.
         topn: one or several numbers n. A word is found if it is among the nearest n words.
         centre: True to subtract the mean of the entries from each vector. This removes the shift
             that the rescaling to [0, 1] causes.
         drop: number of leading principal directions of each embedding that the function removes,
-            together with the mean vector of the embedding. If the embeddings are trained on few
-            texts, these directions are nearly the same for all words. They then hide the part of a
-            vector that is specific to its word, such as the first vector of the training.
+            together with the mean vector of the embedding. All vectors of an embedding have similar
+            components in these directions. If the embeddings are trained on few texts, these
+            components hide the part of a vector that is specific to its word, such as the first
+            vector of the training.
         confidence: confidence level of each single interval.
         progress: True to show a progress bar, None for an interactive terminal only.
 
@@ -494,10 +495,9 @@ def attack_embedding(
         TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
 
-            - the dimensions differ, there are no common words, or a vector is zero;
-            - a word or an anchor is unknown or given twice, or a word is an anchor;
-            - `topn` is below 1 or above the attacker's number of words;
-            - `drop` is at or above the dimension.
+            - the dimensions differ, the embeddings have no common words, or a vector is zero; - a
+            word or an anchor is unknown or given twice, or a word is an anchor; - `topn` is below 1
+            or above the attacker's number of words; - `drop` is at or above the dimension.
 
     Source:
         A study of DPNR (Lyu, He and Li, 2020), which uses no anchors. Schoenemann (1966) for the
