@@ -1,9 +1,11 @@
-"""Systems from the literature, with their published parameters and their claims.
+"""Private systems from the literature, with the epsilon that each system claims.
 
-For audits and experiments, not for releasing data: see `dpcore.sample`.
+Use these systems for audits and experiments only, not to release data: their random numbers are not
+cryptographic.
 
-A `claim` is a statement that may be false. `sound` is True if the claim holds, `fault` describes
-the error of the system, and `default_pair` returns the pair of inputs with the largest loss.
+Some of the claims are false. For each system, the attribute `claim` is the claimed epsilon, and
+`sound` is True if the claim is true. The attribute `fault` describes the error of the system. The
+method `default_pair` returns the pair of inputs with the largest privacy loss.
 """
 
 from __future__ import annotations
@@ -38,23 +40,24 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the public names of the module; imported names are not shown."""
+    """List the public names of this module, without the names that it imports."""
     return [*__all__]
 
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
-    """Compute the noise scale numerator / epsilon, and check it.
+    """Compute the noise scale numerator / epsilon, and check that it is in range.
 
-    The scale can be out of range although both numbers are valid.
+    The scale can be out of range even if `numerator` and `epsilon` are valid.
     """
     name = f"noise scale {formula}"
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
 def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
-    """Compute the entry of a constant vector with norm `radius`, or one rounding below it.
+    """Compute the entry of a constant vector whose norm is `radius`, up to rounding.
 
-    The norm is never above the radius. Otherwise, the clip would change an input on the sphere.
+    The norm of the vector is never above `radius`, so that clipping to `radius` does not change the
+    vector.
     """
     level = radius / share
     while distance(Pair(np.zeros(dim), np.full(dim, level)), norm) > radius:
@@ -64,14 +67,15 @@ def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class System(Native):
-    """Base class of published systems: the claim epsilon, and facts about this claim.
+    """Base class of published systems, with the claimed epsilon and facts about this claim.
 
     Attributes:
-        norm: norm in which two inputs are neighbours ("l1", "l2", "linf"). None means any two
-            inputs, because the system clips.
-        source: publication of the system.
-        fault: description of the system's error, one line.
-        sound: True if the claim is true.
+        norm: norm in which the distance of two neighbouring inputs is bounded: "l1", "l2" or
+            "linf". None means that any two inputs are neighbours, because the system clips its
+            inputs.
+        source: publication that describes the system.
+        fault: description of the system's error in one line.
+        sound: True if the claimed epsilon is true.
     """
 
     epsilon: float
@@ -82,7 +86,7 @@ class System(Native):
     sound: ClassVar[bool]
 
     def __post_init__(self) -> None:
-        """Check every number, and the noise scale that they give."""
+        """Check all fields, and the noise scale that follows from them."""
         for name in ("epsilon", "sensitivity", "clip"):
             if name in type(self).__dataclass_fields__:
                 object.__setattr__(self, name, positive(name, getattr(self, name)))
@@ -90,19 +94,23 @@ class System(Native):
 
     @property
     def claim(self) -> float:
-        """The epsilon that the system claims."""
+        """Epsilon that the system claims."""
         return self.epsilon
 
     @property
     def sensitivity(self) -> float:
-        """The largest distance of neighbours: a given bound, or the diameter of the clip ball."""
+        """Largest distance of two neighbouring inputs, in the norm that the system uses.
+
+        The distance is a bound that the caller gives, or the diameter of the ball to which the
+        system clips.
+        """
         raise NotImplementedError(f"{type(self).__name__} states no sensitivity")
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return the worst pair of inputs: the pair with the largest loss.
+        """Return the pair of neighbouring inputs with the largest privacy loss.
 
         Args:
-            dim: number of entries, at least 1.
+            dim: number of entries of each input, at least 1.
 
         Returns:
             Two neighbouring inputs of shape `(dim,)`.
@@ -112,18 +120,19 @@ class System(Native):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sensitive(System):
-    """Base class of systems with an L1 sensitivity that the caller states."""
+    """Base class of systems whose L1 sensitivity is given by the caller."""
 
     sensitivity: float = 1.0
 
     norm: ClassVar[str | None] = "l1"
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return zeros, and ``sensitivity / dim`` in every entry.
+        """Return a vector of zeros, and a vector with ``sensitivity / dim`` in every entry.
 
-        The L1 distance of the two inputs is `sensitivity`, and never more. With many entries, an
-        attack detects the same loss more easily on a pair that differs in one entry only:
-        `dpcore.pairs.patterns(dim, "one")` at sensitivity 1.
+        The L1 distance of the two inputs is `sensitivity` up to rounding, and never more. A pair
+        that differs in a single entry has the same privacy loss. If there are many entries, an
+        attack detects the loss more easily on such a pair. For sensitivity 1,
+        `dpcore.pairs.patterns(dim, "one")` returns such pairs.
         """
         dim = dimension(dim)
         level = _constant_entry("l1", self.sensitivity, dim, float(dim))
@@ -132,7 +141,10 @@ class Sensitive(System):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clipped(System):
-    """Base class of systems that clip inputs to a ball of radius `clip`; all are neighbours."""
+    """Base class of systems that clip inputs to a ball of radius `clip`.
+
+    Any two inputs are neighbours.
+    """
 
     clip: float = 1.0
 
@@ -141,18 +153,21 @@ class Clipped(System):
 
     @property
     def sensitivity(self) -> float:
-        """The diameter of the clip ball in the norm of the clip: 2 C."""
+        """Diameter of the ball to which the system clips: 2 C, in the norm of the clip."""
         return 2.0 * self.clip
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return opposite corners of the ball: ``+c`` and ``-c`` in every entry, with norm C."""
+        """Return two opposite points of the ball, with ``+c`` and ``-c`` in every entry.
+
+        The number c is chosen so that the norm of each vector is C, the radius of the ball.
+        """
         dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
         level = _constant_entry(self.ball, self.clip, dim, share)
         return Pair(np.full(dim, level), np.full(dim, -level))
 
     def steps(self, dim: int) -> Steps:
-        """Return the clip, then Laplace noise of scale 2 C / epsilon in every entry."""
+        """Return the steps of the system: clip, then add Laplace noise of scale 2 C / epsilon."""
         scale = noise_scale("2 clip / epsilon", 2.0 * self.clip, self.epsilon)
         return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
@@ -160,15 +175,19 @@ class Clipped(System):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
-    """Laplace mechanism: ``x + s``, where s has a Laplace law of scale b = sensitivity / epsilon.
+    """Laplace mechanism, which adds Laplace noise of scale sensitivity / epsilon.
+
+    The noise is independent in every entry.
 
     Args:
-        epsilon: the claim, which is true for inputs at L1 distance at most `sensitivity`.
-        sensitivity: largest L1 distance between neighbours, in the units of x.
+        epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most
+            `sensitivity`.
+        sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
+            inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Dwork and Roth (2014), theorem 3.6.
@@ -185,25 +204,26 @@ class LaplaceMechanism(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return Laplace noise of scale sensitivity / epsilon."""
+        """Return the only step: add Laplace noise of scale sensitivity / epsilon."""
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
-    """ADePT as published: clip in L2 to C, then add Laplace noise of scale 2 C / epsilon.
+    """ADePT as published: clip to L2 norm C, then add Laplace noise of scale 2 C / epsilon.
 
-    The noise has the scale for an L1 distance of 2 C, but the L1 distance of two clipped inputs can
-    be 2 C sqrt(dim). The loss on the default pair is therefore epsilon sqrt(dim).
+    The noise is large enough for inputs with an L1 distance of at most 2 C. However, the L1
+    distance of two clipped inputs can be 2 C sqrt(dim). The privacy loss on the pair that
+    `default_pair` returns is therefore epsilon sqrt(dim).
 
     Args:
-        epsilon: the claim, which is true at dim = 1 only.
-        clip: radius C of the L2 ball, in the units of x.
+        epsilon: claimed epsilon. The claim is true only for inputs with a single entry.
+        clip: largest L2 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Krishna, Gupta and Dupuy (2021); refuted by Habernal (2021), section 4 and theorem 5.1.
@@ -225,15 +245,18 @@ class ADePT(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
-    """ADePT with a corrected clip: clip in L1 to C, then add Laplace noise of scale 2 C / epsilon.
+    """ADePT with a corrected clip: clip to L1 norm C, then add noise of scale 2 C / epsilon.
+
+    The noise is Laplace noise, as in ADePT.
 
     Args:
-        epsilon: the claim, which is true: two clipped inputs have L1 distance at most 2 C.
-        clip: radius C of the L1 ball, in the units of x.
+        epsilon: claimed epsilon. The claim is true, because the L1 distance of two clipped inputs
+            is at most 2 C.
+        clip: largest L1 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
@@ -255,15 +278,18 @@ class ADePTClipL1(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
-    """ADePT with corrected noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
+    """ADePT with corrected noise: clip to L2 norm C, then scale 2 C sqrt(dim) / epsilon.
+
+    The noise is Laplace noise, as in ADePT.
 
     Args:
-        epsilon: the claim, which is true: the L1 diameter of the L2 ball is 2 C sqrt(dim).
-        clip: radius C of the L2 ball, in the units of x.
+        epsilon: claimed epsilon. The claim is true, because the L1 distance of two clipped inputs
+            is at most 2 C sqrt(dim).
+        clip: largest L2 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
@@ -281,7 +307,7 @@ class ADePTScaled(Clipped):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return the clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
+        """Return the steps: clip, then add Laplace noise of scale 2 C sqrt(dim) / epsilon."""
         dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
@@ -291,18 +317,19 @@ class ADePTScaled(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
-    """ADePT as simplified in the reference code: Laplace noise of scale 1 / epsilon without a clip.
+    """Simplified ADePT of a paper's code: Laplace noise of scale 1 / epsilon, without a clip.
 
-    The default pair is zeros and ones. The scale uses the distance of one entry (Linf) as the
-    distance of the whole vector, so the loss is epsilon dim. The published system loses epsilon
-    sqrt(dim) on its own worst pair (`ADePT`). This class reproduces the published figure.
+    The pair of inputs is a vector of zeros and a vector of ones. The scale of the noise fits their
+    Linf distance, which is 1, instead of their L1 distance, which is dim. The privacy loss is
+    therefore dim * epsilon. The system as published (`ADePT`) has a smaller privacy loss, at most
+    epsilon sqrt(dim). This class reproduces figure 1 of Habernal (2022).
 
     Args:
-        epsilon: the claim, which is true at dim = 1 only.
+        epsilon: claimed epsilon. The claim is true only for inputs with a single entry.
 
     Raises:
         TypeError: if `epsilon` is not a number.
-        ValueError: if `epsilon` or the noise scale is not in (0, 1e300].
+        ValueError: if `epsilon`, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2022), figure 1 and its code.
@@ -322,33 +349,40 @@ class ADePTReference(System):
 
     @property
     def sensitivity(self) -> float:
-        """The Linf distance of zeros and ones, 1."""
+        """Linf distance of a vector of zeros and a vector of ones: 1."""
         return 1.0
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return the pair of zeros and ones."""
+        """Return a vector of zeros and a vector of ones."""
         return zeros_ones(dim)
 
     def steps(self, dim: int) -> Steps:
-        """Return Laplace noise of scale 1 / epsilon."""
+        """Return the only step of the system: add Laplace noise of scale 1 / epsilon."""
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
-    """DPText as published: Laplace noise from a formula with an uncentred uniform draw.
+    """DPText as published, which computes its noise from a faulty formula for Laplace noise.
 
-    The noise is never negative. Therefore P(output < x) = 0, and the loss is infinite for any dim.
+    The formula requires a uniform number between -1/2 and 1/2, but DPText uses a uniform number
+    between 0 and 1.
+
+    The noise is therefore never negative. An output is never below its input, so the privacy loss
+    is infinite for any dim.
 
     Args:
-        epsilon: the claim, which is false for every epsilon.
-        sensitivity: largest L1 distance between neighbours, in the units of x.
-        nan: value for the half of the draws that is undefined, see `DPTextNoise`.
+        epsilon: claimed epsilon. The claim is false for every epsilon.
+        sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
+            inputs.
+        nan: treatment of draws for which the formula gives NaN, which are half of all draws. "zero"
+            replaces NaN by 0, "resample" draws again, and "keep" leaves NaN in the output.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a number or the noise scale is not in (0, 1e300], or `nan` is unknown.
+        TypeError: if a field has the wrong type.
+        ValueError: if a number, or the resulting noise scale, is not in (0, 1e300], or if `nan` is
+            not one of these three values.
 
     Source:
         Beigi, Shu, Guo, Wang and Liu (2019); refuted by Habernal (2022), theorem 3.2.
@@ -368,7 +402,7 @@ class DPText(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """Return the faulty noise of scale sensitivity / epsilon."""
+        """Return the only step: add the faulty noise of scale sensitivity / epsilon."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(DPTextNoise(scale, self.nan))
 
@@ -376,15 +410,19 @@ class DPText(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
-    """DPText with a centred uniform draw, which makes it a Laplace mechanism.
+    """DPText with a corrected formula, which makes it a Laplace mechanism.
+
+    The formula uses a uniform number between -1/2 and 1/2, which is correct for Laplace noise.
 
     Args:
-        epsilon: the claim, which is true for inputs at L1 distance at most `sensitivity`.
-        sensitivity: largest L1 distance between neighbours, in the units of x.
+        epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most
+            `sensitivity`.
+        sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
+            inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2022), equations 6 and 7.
@@ -402,7 +440,10 @@ class DPTextRepaired(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return Laplace noise of scale sensitivity / epsilon by the centred formula."""
+        """Return the only step: add Laplace noise of scale sensitivity / epsilon.
+
+        The noise is computed by the corrected formula.
+        """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale, "centred"))
 
@@ -410,19 +451,24 @@ class DPTextRepaired(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
-    """Control "wrong sensitivity" of the reference code: ``(x + s) / 2`` with Laplace noise s.
+    """Laplace mechanism with a halved output: ``(x + s) / 2``, where s is the noise.
 
-    The noise has its full scale. The output is halved after the noise is added, which cannot
-    increase the loss (post-processing). The claim therefore holds, although the name of the control
-    states an error. `HalfNoise` has that error.
+    This mechanism is the control "wrong sensitivity" in the code of Habernal (2022).
+
+    The noise s has the correct scale, sensitivity / epsilon. The output is halved after the noise
+    is added. This is post-processing, which cannot increase the privacy loss. The claim is
+    therefore true, although the name of the control suggests an error. The class `HalfNoise` does
+    contain this error.
 
     Args:
-        epsilon: the claim, which is true for inputs at L1 distance at most `sensitivity`.
-        sensitivity: largest L1 distance between neighbours, in the units of x.
+        epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most
+            `sensitivity`.
+        sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
+            inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         Habernal (2022), code of the sanity check; Dwork and Roth (2014), proposition 2.1
@@ -441,7 +487,10 @@ class HalvedOutput(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return Laplace noise of scale sensitivity / epsilon, then half of the output."""
+        """Return the steps: add noise of scale sensitivity / epsilon, then halve the sum.
+
+        The noise is Laplace noise.
+        """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale), factor=0.5)
 
@@ -449,15 +498,16 @@ class HalvedOutput(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
-    """Laplace mechanism with half of the necessary noise: b = sensitivity / (2 epsilon).
+    """Laplace mechanism with half of the necessary scale: sensitivity / (2 epsilon).
 
     Args:
-        epsilon: the claim, which is false: the true loss is 2 epsilon.
-        sensitivity: largest L1 distance between neighbours, in the units of x.
+        epsilon: claimed epsilon. The claim is false, because the true privacy loss is 2 epsilon.
+        sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
+            inputs.
 
     Raises:
         TypeError: if a field is not a number.
-        ValueError: if a field or the noise scale is not in (0, 1e300].
+        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
 
     Source:
         A control of this package, based on Dwork and Roth (2014), theorem 3.6.
@@ -472,7 +522,7 @@ class HalfNoise(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """Return Laplace noise of scale sensitivity / (2 epsilon)."""
+        """Return the only step: add Laplace noise of scale sensitivity / (2 epsilon)."""
         scale = noise_scale("sensitivity / (2 epsilon)", self.sensitivity / 2.0, self.epsilon)
         return Steps(Laplace(scale))
 

@@ -1,10 +1,14 @@
-"""Figure 1 of Habernal (2021): the share of ADePT's inputs that its Laplace noise does not protect.
+"""Figure 1 of Habernal (2021): share of input pairs that ADePT's noise does not protect.
 
-ADePT clips the vector of an encoder in L2 to a radius C, and scales Laplace noise by 2C, the
-largest L2 distance. Laplace noise requires the largest L1 distance, 2C sqrt(n). The experiment
-counts the share of pairs of random vectors that are more than 2C apart in L1 after clipping. It
-also counts them after clipping in L1, which is one of the two remedies. The lower half of the
-picture shows the cost of both remedies.
+ADePT clips the vector of an encoder, which has n entries, to the L2 norm C. ADePT then adds Laplace
+noise of scale 2C / epsilon, because two clipped vectors have an L2 distance of at most 2C.
+Epsilon-DP requires the largest L1 distance instead, which is 2C sqrt(n). The experiment draws pairs
+of random vectors and clips them. It counts the pairs with an L1 distance above 2C, which the noise
+does not protect.
+
+There are two remedies: clipping to the L1 norm C, or noise of scale 2C sqrt(n) / epsilon. The
+experiment repeats the count after the first remedy. The lower half of the picture shows the
+noise-to-signal ratio of both remedies.
 """
 
 from __future__ import annotations
@@ -37,17 +41,19 @@ COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
     2: (0.134, 0.0, 0.0), 8: (0.952, 0.0001, 0.0), 24: (1.0, 0.963, 0.0), 64: (1.0, 1.0, 0.0),
     160: (1.0, 1.0, 0.037), 200: (1.0, 1.0, 0.986), 255: (1.0, 1.0, 1.0),
 }  # fmt: skip
-"""Shares after L2 clipping in another run of 10,000 pairs, by n and law, as printed there."""
+"""Rounded shares of unprotected pairs after L2 clipping in an earlier run of 10,000 pairs, for each
+number of entries n. The three shares belong to the three laws in `LAWS`."""
 
 COMPARED_PAIRS: Final = 10_000
 
 _COST_DIMS: Final = tuple(2**power for power in range(11))
-"""Sizes of the vector, up to the largest that Habernal considers typical."""
+"""Numbers of entries for which the costs are computed. The source considers up to 1024 entries
+typical."""
 
 _TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
 
 _AVERAGED_VECTORS: Final = 1000
-"""Number of vectors over which the length after clipping is averaged."""
+"""Number of random vectors over which the squared norm after clipping is averaged."""
 
 NORMS: Final = ("l2", "l1")
 
@@ -56,16 +62,19 @@ _MAX_MAGNITUDE: Final = 1e90
 
 
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
-    """Compute the two-sided p-value of Fisher's exact test that two runs have the same share.
+    """Compute the p-value of Fisher's exact test that two runs have the same probability of a hit.
+
+    A hit is a pair of vectors that the noise does not protect. The test is two-sided.
 
     Args:
-        ours: hits and pairs of this run.
-        printed: rounded share of the other run. Among the counts that round to it, the count
-            nearest to ours is used.
-        pairs: number of pairs of the other run.
+        ours: number of hits and number of pairs of this run.
+        printed: share of hits in the other run, rounded. Several numbers of hits round to this
+            share. The test uses the number whose share is nearest to the share in `ours`.
+        pairs: number of pairs in the other run.
 
     Returns:
-        min(1, 2 min(P(K <= k), P(K >= k))), K hypergeometric.
+        min(1, 2 min(P(K <= k), P(K >= k))). Here k is the number of hits of this run, and K has the
+        hypergeometric law.
 
     Example:
         >>> p_value((1340, 10_000), 0.134, 10_000), p_value((1, 10_000), 0.134, 10_000) < 1e-100
@@ -89,12 +98,13 @@ def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Law of every entry of an unclipped vector.
+    """Probability law from which every entry of an unclipped vector is drawn.
 
     Args:
-        title: description in a picture, where C is the radius of the clip.
-        kind: "uniform" (between -spread C and spread C) or "normal" (standard deviation spread C).
-        spread: spread in units of C.
+        title: description of the law in the picture.
+        kind: "uniform" (between -spread * C and spread * C) or "normal" (mean 0 and standard
+            deviation spread * C). C is the radius of the clip.
+        spread: half-width or standard deviation of the law, divided by C.
     """
 
     title: str
@@ -102,7 +112,11 @@ class Law:
     spread: float
 
     def draw(self, rng: np.random.Generator, dim: int, radius: float, size: int) -> Floats:
-        """Draw vectors with numpy, shape `(size, dim)`; they are not the counted vectors."""
+        """Draw unclipped vectors with numpy, shape `(size, dim)`.
+
+        The experiment uses these vectors to compute the cost of the remedies. The counted pairs are
+        drawn by compiled code.
+        """
         spread = self.spread * radius
         if self.kind == "uniform":
             return rng.uniform(-spread, spread, (size, dim))
@@ -118,13 +132,13 @@ LAWS: Final[dict[str, Law]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Excess(Shown):
-    """True sensitivity compared with the sensitivity that ADePT uses.
+    """True L1 sensitivity of the clipped vectors, and the sensitivity that ADePT uses.
 
     Args:
         dim: number of entries of the vector, n.
-        claimed: scale of the noise in ADePT, 2 C.
-        true: L1 sensitivity after L2 clipping, 2 C sqrt(n).
-        attained: L1 distance of a pair that attains it.
+        claimed: sensitivity that ADePT uses, 2 C.
+        true: true L1 sensitivity after L2 clipping, 2 C sqrt(n).
+        attained: L1 distance of a pair of clipped vectors that attains the true sensitivity.
     """
 
     dim: int
@@ -134,12 +148,14 @@ class Excess(Shown):
 
     @property
     def factor(self) -> float:
-        """True over claimed sensitivity, which equals real over claimed epsilon."""
+        """True sensitivity / used sensitivity, which equals true epsilon / claimed epsilon."""
         return self.true / self.claimed
 
 
 def compute_excesses(radius: float) -> tuple[Excess, ...]:
-    """Return the table "5.66 to 32 times higher" for typical sizes of an encoder's vector.
+    """Compute the true and the used sensitivity for typical numbers of entries (32 to 1024).
+
+    The source states that the true sensitivity is 5.66 to 32 times as large as the used one.
 
     Source:
         Habernal (2021), corollary 5.1 and the paragraph after it.
@@ -158,14 +174,15 @@ def compute_excesses(radius: float) -> tuple[Excess, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Shown):
-    """Cost of one remedy for vectors of one size and law.
+    """Noise-to-signal ratio of one remedy, for vectors of one number of entries and one law.
 
     Args:
         law: key in `LAWS`.
-        norm: norm of the clip: "l1" (noise of scale 2 C / epsilon) or "l2" (2 C sqrt(n) / epsilon).
+        norm: norm of the clip: "l1" (with noise of scale 2 C / epsilon) or "l2" (with noise of
+            scale 2 C sqrt(n) / epsilon).
         dim: number of entries of the vector, n.
         scale: scale of the Laplace noise that is added to every entry.
-        signal: root mean square L2 length of the clipped vectors.
+        signal: root mean square of the L2 norms of the clipped vectors.
     """
 
     law: str
@@ -176,20 +193,22 @@ class Cost(Shown):
 
     @property
     def ratio(self) -> float:
-        """Noise-to-signal ratio of root mean square lengths; the noise has scale sqrt(2 n)."""
+        """Root mean square L2 norm of the noise, scale * sqrt(2 n), divided by `signal`."""
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 
 def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
-    """Compute the costs of both remedies for every law and size, on the same vectors.
+    """Compute the noise-to-signal ratio of both remedies for every law and number of entries.
+
+    Both remedies clip the same random vectors.
 
     Args:
         radius: radius C of the clip.
-        epsilon: epsilon that the noise must give.
-        seed: seed of the experiment.
+        epsilon: epsilon that the remedies guarantee.
+        seed: seed of the experiment, from which the seeds of the vectors are derived.
 
     Returns:
-        The costs, sorted by law, then size, then norm.
+        The costs, sorted by law, then by number of entries, then by norm.
 
     Example:
         >>> wide = [cost for cost in compute_costs(10.0, 1.0, 1) if cost.dim == 1024][:2]
@@ -208,18 +227,19 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: the sizes, and the number of pairs.
+    """Options of the experiment: the numbers of entries, and the number of pairs.
 
     Args:
-        trials: number of pairs for every size, law and clip.
-        dims: sizes n of the vectors, each from 1 to 4096.
+        trials: number of pairs of random vectors for every number of entries, law and clip.
+        dims: numbers of entries n of the vectors, each from 1 to 4096.
         radius: radius C of the clip, from 1e-90 to 1e90.
-        epsilon: epsilon that the noise of the remedies must give, from 1e-90 to 1e90.
-        seed: int in [0, 2**63). Every size and law gets a separate seed derived from it.
+        epsilon: epsilon that the remedies guarantee, from 1e-90 to 1e90.
+        seed: int in [0, 2**63). Every number of entries and law gets a separate seed derived from
+            this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or `dims` is empty or contains a size twice.
+        TypeError: if a field has the wrong type.
+        ValueError: if a value is out of range, or `dims` is empty or contains a number twice.
 
     Example:
         >>> Config(trials="1e6", dims=(2, 4096)).trials
@@ -235,15 +255,16 @@ class Config(Settings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """One size, law and clip.
+    """Count of unprotected pairs for one number of entries, one law and one clip.
 
     Args:
         dim: number of entries of a vector, n.
         law: key in `LAWS`.
         norm: norm in which the vectors were clipped, "l2" or "l1".
-        beyond: number of pairs with an L1 distance above 2C (1 + 1e-12).
-        pairs: number of counted pairs.
-        seed: seed that repeats the pairs. Both clips use the same pairs.
+        beyond: number of pairs that the noise does not protect, because their L1 distance is above
+            2C (1 + 1e-12).
+        pairs: number of drawn pairs.
+        seed: seed that reproduces the pairs. Both clips use the same pairs.
     """
 
     dim: int
@@ -255,24 +276,31 @@ class Cell(Shown):
 
     @property
     def share(self) -> float:
-        """Share of pairs that are not protected."""
+        """Share of pairs that the noise does not protect."""
         return self.beyond / self.pairs
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper-Pearson interval of the true share, with 95 % confidence."""
+        """Clopper-Pearson interval (95 %) for the probability of an unprotected pair."""
         return limits(self.beyond, self.pairs, (1.0 - CONFIDENCE) / 2.0)
 
     @property
     def compared(self) -> float | None:
-        """Printed share to compare with, or None."""
+        """Rounded share of unprotected pairs in an earlier run of 10,000 pairs.
+
+        The value is None if the earlier run does not contain this number of entries, law and clip.
+        """
         if self.norm != "l2" or self.dim not in COMPARISON:
             return None
         return COMPARISON[self.dim][list(LAWS).index(self.law)]
 
     @property
     def p_value(self) -> float | None:
-        """Probability of shares at least this different if both runs have the same true share."""
+        """P-value of the hypothesis that this run and the earlier run have the same true share.
+
+        The p-value is None if the earlier run does not contain this number of entries, law and
+        clip.
+        """
         if self.compared is None:
             return None
         return p_value((self.beyond, self.pairs), self.compared, COMPARED_PAIRS)
@@ -280,19 +308,21 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Count the pairs of every size, law and clip.
+    """Count the unprotected pairs for every number of entries, law and clip.
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed sizes.
+        The result. If the user presses Ctrl-C, the result contains only the completed numbers of
+        entries.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first size is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first number of entries is
+            completed.
 
     Source:
         Habernal (2021), section 6.
@@ -323,11 +353,11 @@ def _count_unprotected_pairs(config: Config, threads: int, dim: int) -> list[Cel
 
 @dataclass(frozen=True, repr=False)
 class Result(Tabled[Config]):
-    """Counted shares, by size.
+    """Counts of unprotected pairs for every number of entries, law and clip.
 
     Args:
         config: options of the run.
-        cells: one cell for each size, law and clip.
+        cells: one `Cell` for each number of entries, law and clip.
     """
 
     cells: tuple[Cell, ...]
@@ -337,36 +367,40 @@ class Result(Tabled[Config]):
         return {(cell.dim, cell.law, cell.norm): cell for cell in self.cells}
 
     def at(self, dim: int, law: str, norm: str) -> Cell:
-        """Return the cell of a size, law and clip.
+        """Return the counts for `dim` entries, the law named `law` and the clip in the norm `norm`.
 
         Raises:
-            KeyError: if there is no such cell.
+            KeyError: if the result does not contain these counts.
         """
         return self._by_name[dim, law, norm]
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Completed sizes."""
+        """Completed numbers of entries of a vector."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
     def smallest_p_value(self) -> float | None:
-        """Smallest p-value of all comparisons times their number, or None without a comparison."""
+        """Smallest p-value of the comparisons with an earlier run, times their number.
+
+        The value is None if there are no comparisons, because the two runs have no number of
+        entries in common.
+        """
         p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
-        """Costs of the two remedies, computed on first use."""
+        """Noise-to-signal ratios of the two remedies. The first use computes them."""
         return compute_costs(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
     def excesses(self) -> tuple[Excess, ...]:
-        """True sensitivities compared with those that ADePT uses."""
+        """True L1 sensitivities, and the sensitivities that ADePT uses."""
         return compute_excesses(self.config.radius)
 
     def table(self) -> str:
-        """Return shares, true sensitivities, and costs of the remedies as text."""
+        """Return shares of unprotected pairs, sensitivities and costs as a text table."""
         config = self.config
         return self.join_parts(
             f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
@@ -378,7 +412,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         excesses = [
             {"dim": row.dim, "claimed": row.claimed, "true": row.true, "attained": row.attained}
             | {"factor": row.factor}
@@ -397,7 +431,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the figure at the top, and the costs of the remedies below.
+        """Draw the shares of unprotected pairs at the top, and the costs of the remedies below.
 
         Returns:
             A matplotlib figure of three panels.
@@ -412,7 +446,8 @@ class Result(Tabled[Config]):
 
 
 _MAX_TABLE_SIZES: Final = 16
-"""Largest number of sizes in a table. If there are more, sizes with a comparison are shown."""
+"""Largest number of rows of a table. If the run has more numbers of entries, the table prefers
+those that the earlier run contains."""
 
 
 def _format_shares_table(result: Result) -> str:
@@ -442,7 +477,10 @@ def _format_share(cell: Cell) -> str:
 
 
 def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
-    """Choose the sizes of a table: all, or sizes with a comparison, or evenly spaced ones."""
+    """Choose the numbers of entries that the table shows, if it cannot show all.
+
+    The function prefers the numbers in `compared`, which an earlier run contains.
+    """
     if len(dims) <= _MAX_TABLE_SIZES:
         return list(dims)
     some = [dim for dim in dims if dim in set(compared)]
@@ -482,7 +520,7 @@ _LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
     "normal 0.1": (BLUE, "s", (0, (5, 1))),
     "normal 0.01": (GREEN, "^", (0, (4, 1, 1, 1))),
 }
-"""Colour, marker and line of each law, which can be distinguished without colours too."""
+"""Colour, marker and line of each law. Markers and lines distinguish the laws without colours."""
 
 _REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 """Line style of each remedy."""

@@ -1,14 +1,21 @@
-"""Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
+"""Figure 1 of Habernal (2022): the empirical privacy loss of seven mechanisms.
 
-The inputs are zeros and ones in n entries. The majority vote is counted on 10 million trials per
-side, for 7 epsilons and 6 dimensions. A seventh panel, `HalfNoise`, is added to the six panels of
-the paper. The paper's control for a wrong sensitivity halves the noisy *output*, which is
-post-processing and costs no privacy, so a mechanism with too little noise was missing. ADePT is the
-simplification in the reference code for this pair (noise for one entry, loss n epsilon). The real
-system loses sqrt(n) epsilon.
+The two inputs are a vector of n zeros and a vector of n ones. Each mechanism is run 10 million
+times on each input, for 7 values of epsilon and 6 values of n. The attack is a majority vote over
+the entries of an output.
 
-Every cell contains four counts. If one of them is 0, the empirical loss is infinite, although
-ADePT's true loss there is finite (13.7 to 284). The certified bound is always finite.
+The paper shows six mechanisms, one per panel. dpcore adds a seventh mechanism, `HalfNoise`, whose
+noise is too small by a factor of 2. The paper has a control with the name "wrong sensitivity", but
+this control only halves the noisy *output*. Halving an output is post-processing and cannot
+increase the loss.
+
+The panel "ADePT" shows the simplified system of the paper's code. Its noise fits the distance of a
+single entry, so its loss on this pair is n epsilon. The published ADePT system has a loss of at
+most sqrt(n) epsilon.
+
+The empirical loss of a mechanism is computed from four counts: votes for 0 and for 1, on each of
+the two inputs. If one of these counts is 0, the empirical loss is infinite. The true loss of ADePT
+is finite in all these cases (13.7 to 284). The certified lower bound is always finite.
 """
 
 from __future__ import annotations
@@ -45,24 +52,28 @@ MECHANISMS: dict[str, tuple[str, Callable[[float, int], Native]]] = {
     "halved output": ("halved output (sound)", lambda epsilon, dim: HalvedOutput(epsilon, dim)),
     "half noise": ("half noise (loses 2 epsilon)", lambda epsilon, dim: HalfNoise(epsilon, dim)),
 }
-"""Panels by name: the title, and a function from epsilon and dimension to the mechanism."""
+"""Panels by name of the mechanism. Each has a title, and a function that takes epsilon and the
+number of entries and returns the mechanism."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Grid of the experiment, by default the grid of the paper.
+    """Options of the experiment: mechanisms, values of epsilon, and numbers of entries.
+
+    The defaults are the values of the paper.
 
     Args:
-        trials: draws per side of every cell.
-        seed: int in [0, 2**63). Every cell gets a separate seed derived from it.
+        trials: number of outputs that are drawn on each of the two inputs, for every mechanism,
+            epsilon and number of entries.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         epsilons: claimed epsilons, each above 0.
-        dims: numbers of entries, each at least 1.
-        mechanisms: names from `MECHANISMS`.
-        confidence: probability that a bound holds, for each cell separately.
+        dims: numbers of entries of the two inputs, each at least 1.
+        mechanisms: names of the mechanisms, from `MECHANISMS`.
+        confidence: probability with which each single certified bound holds.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or the grid is empty.
+        TypeError: if a field has the wrong type.
+        ValueError: if a value is out of range, or if `epsilons`, `dims` or `mechanisms` is empty.
 
     Source:
         Habernal (2022), section 4 and figure 1.
@@ -82,13 +93,13 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """One point of the figure.
+    """Audit of one mechanism at one epsilon and one number of entries: a point of the figure.
 
     Args:
-        mechanism: name of the panel.
+        mechanism: name of the mechanism, which is also the title of its panel.
         epsilon: claimed epsilon.
         dim: number of entries.
-        audit: result of the audit.
+        audit: result of the audit, which contains counts, empirical loss and certified bound.
     """
 
     mechanism: str
@@ -98,12 +109,16 @@ class Cell(Shown):
 
     @property
     def exact(self) -> float:
-        """Loss that the vote can see, in closed form."""
+        """Exact privacy loss that the majority vote can measure, in closed form."""
         return loss(self._law())
 
     @property
     def p_values(self) -> tuple[float, float]:
-        """Two-sided binomial p-value of the count on each side under the exact law."""
+        """Two-sided binomial p-values of the two counts of votes, under the exact law of the vote.
+
+        The first p-value belongs to the count on the first input, the second one to the count on
+        the second input.
+        """
         law, counts = self._law(), self.audit.counts
         logs = (law.log_p, law.log_p_prime)
         if self.audit.event.vote == "x":
@@ -119,19 +134,19 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every cell of the grid.
+    """Audit every mechanism at every epsilon and number of entries.
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each mechanism, epsilon and number of entries.
+        The result, which contains one `Cell` for each mechanism, epsilon and number of entries.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
         Habernal (2022), section 4, equation 12 and figure 1.
@@ -157,30 +172,30 @@ def _make_cell(config: Config, threads: int | None, name: str, epsilon: float, d
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits on the grid.
+    """Results of the audits of all mechanisms.
 
     Args:
         config: options of the run.
-        cells: cells in the order mechanism, epsilon, number of entries.
+        cells: one `Cell` for each mechanism, epsilon and number of entries, sorted in this order.
     """
 
     cells: tuple[Cell, ...]
 
     def of(self, mechanism: str) -> tuple[Cell, ...]:
-        """Return the cells of one panel."""
+        """Return the audits of one mechanism."""
         return tuple(cell for cell in self.cells if cell.mechanism == mechanism)
 
     @property
     def smallest_p_value(self) -> float:
-        """Smallest p-value of a count under the exact law.
+        """Smallest p-value of all counts of votes, under the exact law of the vote.
 
-        There are 2 len(cells) two-sided binomial p-values, one per count. If the code is correct,
-        the smallest one is about 1 / (2 len(cells)).
+        There are 2 len(cells) two-sided binomial p-values, one for each count. If the code is
+        correct, the smallest p-value is about 1 / (2 len(cells)).
         """
         return min(p for cell in self.cells for p in cell.p_values)
 
     def table(self) -> str:
-        """Return one block of text per mechanism, with entries estimate / closed form."""
+        """Return one text table for each mechanism, with entries "empirical loss / exact loss"."""
         config = self.config
         return self.join_parts(
             f"Habernal (2022), figure 1: {config.trials:,} trials per side, seed {config.seed}\n"
@@ -191,7 +206,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 
@@ -268,10 +283,11 @@ def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
 
 
 _LINEAR_LOSS_RANGE = 0.01
-"""Loss below which the axis is linear, so that it can show 0."""
+"""Loss below which the vertical axis is linear, so that the axis can show 0."""
 
 _INFINITE_LOSS_BAND = (1e3, 2e5)
-"""Lower and upper end of the band for infinite losses, with one level per number of entries."""
+"""Lower and upper end of the part of the vertical axis that shows infinite losses. Each number of
+entries has a separate height in this part."""
 
 _MAX_PANEL_COLUMNS = 4
 
@@ -301,7 +317,7 @@ def _draw_frame(axes: drawing.Axes, result: Result) -> None:
 
 
 def _draw_dimension(axes: drawing.Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
-    """Draw the curve of one number of entries; `infinite` is its level in the band."""
+    """Draw the curve of one number of entries. `infinite` is the height of infinite losses."""
     if not cells:
         return
     epsilons = [cell.epsilon for cell in cells]

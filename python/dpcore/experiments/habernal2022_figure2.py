@@ -1,11 +1,14 @@
-"""Appendix figure of Habernal (2022): Laplace noise by three formulas, and samples of DPText.
+"""Appendix figure of Habernal (2022): histograms of Laplace noise and of DPText's noise.
 
-Five histograms at scale 1 are shown with the exact densities: the three correct formulas for
-Laplace noise (equations 4 to 7), and the two ways in which DPText's formula may have been
-implemented. One sets NaN to 0, and the other draws again after NaN. Neither returns values below 0.
+The experiment draws five noises of scale 1, and shows each histogram with its exact density. Three
+noises are computed by correct formulas for the Laplace law (equations 4 to 7 of the paper). The
+other two noises are computed by the faulty formula of DPText, which gives NaN for half of all
+draws. The first DPText noise replaces NaN by 0. The second DPText noise draws again until the value
+is not NaN. The noise of DPText is never negative.
 
-On dpcore's grid of 2^53 uniform numbers, the three correct formulas give the same bits. With the
-same seed, their histograms would be identical, so each has a separate seed here.
+dpcore draws uniform numbers from a grid of 2^53 points. For the same uniform number, the three
+correct formulas give exactly the same noise. Each histogram therefore uses a separate seed;
+otherwise, three histograms would be identical.
 """
 
 from __future__ import annotations
@@ -28,23 +31,24 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
-"""Start, end and number of the bins."""
+"""Start of the first bin, end of the last bin, and number of bins."""
 
 _LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """One panel: a noise of scale 1, and its exact moments and density.
+    """A noise of scale 1, with its exact moments and its exact density.
 
     Args:
-        noise: the noise to sample.
-        title: title of the panel.
-        mean: E[s].
-        square: E[s^2].
-        fourth: E[s^4].
-        weights: weights of the Exp(1) density above 0 and below 0.
-        atom: P(s = 0).
+        noise: mechanism that draws the noise.
+        title: title of the panel that shows the noise.
+        mean: exact mean E[s] of the noise s.
+        square: exact second moment E[s^2].
+        fourth: exact fourth moment E[s^4].
+        weights: two factors. The density at s is the first factor times exp(-s) above 0, and the
+            second factor times exp(s) below 0.
+        atom: probability P(s = 0).
     """
 
     noise: Laplace | DPTextNoise
@@ -56,7 +60,7 @@ class Law(Shown):
     atom: float = 0.0
 
     def density(self, s: Floats) -> Floats:
-        """Compute the density, without the atom, at points of shape `(size,)`."""
+        """Compute the density at the points `s`, shape `(size,)`. The atom at 0 is left out."""
         return np.where(s >= 0, *self.weights) * np.exp(-np.abs(s))
 
 
@@ -71,7 +75,7 @@ LAWS: dict[str, Law] = {
         DPTextNoise(1.0, "resample"), "DPText, NaN drawn again", 1.0, 2.0, 24.0, (1.0, 0.0)
     ),
 }
-"""Panels by name. The moments are computed from E[Exp(1)^k] = k! and the weights."""
+"""The five noises by name. The exact moments follow from E[Exp(1)^k] = k! and from the weights."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,11 +83,11 @@ class Config(SeededSettings):
     """Options of the experiment: the number of draws.
 
     Args:
-        trials: draws per histogram. Each needs 8 bytes of memory.
-        seed: int in [0, 2**63). Every histogram gets a separate seed derived from it.
+        trials: number of draws for each histogram. Each draw needs 8 bytes of memory.
+        seed: int in [0, 2**63). Every histogram gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -96,17 +100,18 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PanelDraws(Shown):
-    """Draws of one panel.
+    """Histogram and sample moments of the draws of one noise.
 
     Args:
-        name: key in `LAWS`.
-        seed: seed that repeats the draws.
-        counts: number of draws in each of the equal bins from -5 to 5, without exact zeros.
+        name: name of the noise, a key of `LAWS`.
+        seed: seed that reproduces the draws.
+        counts: number of draws in each bin, without draws that are exactly 0. The bins divide the
+            interval from -5 to 5 into equal parts.
         zeros: number of draws that are exactly 0.
-        below: number of all draws below 0.
+        below: number of draws below 0.
         outside: number of draws outside of all bins.
         mean: mean of all draws.
-        square: mean of their squares.
+        square: mean of the squares of all draws.
     """
 
     name: str
@@ -120,7 +125,7 @@ class PanelDraws(Shown):
 
     @property
     def law(self) -> Law:
-        """Exact law of the panel."""
+        """Exact law of the noise."""
         return LAWS[self.name]
 
     @property
@@ -150,15 +155,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one histogram for each law.
+        The result, which contains one histogram for each noise.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first histogram is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first histogram is completed.
 
     Source:
         Habernal (2022), section 3 and the figure of its appendix.
@@ -186,17 +191,17 @@ def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraw
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Histograms of all laws.
+    """Histograms and sample moments of the five noises.
 
     Args:
         config: options of the run.
-        histograms: one per law, in the order of `LAWS`.
+        histograms: one `PanelDraws` for each noise, in the order of `LAWS`.
     """
 
     histograms: tuple[PanelDraws, ...]
 
     def table(self) -> str:
-        """Return moments with expected moments, and shares of zeros and negative draws, as text."""
+        """Return moments, expected moments, and shares of zeros and of negative draws as text."""
         return self.join_parts(
             f"Habernal (2022), appendix figure: {self.config.trials:,} draws each, "
             f"seed {self.config.seed}",
@@ -206,12 +211,12 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [_draws_to_dict(drawn) for drawn in self.histograms]
         return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the histograms with the exact densities; an atom is drawn as a stem.
+        """Draw the histograms and the exact densities. A stem shows the probability of exactly 0.
 
         Returns:
             A matplotlib figure.

@@ -1,10 +1,14 @@
-"""Does redaction bring models of a sensitive and a safe set of texts closer than chance?
+"""Does redaction make the models of sensitive and safe texts more similar than chance does?
 
-Figure 5 of Gusain and Leith shows three distances between the decoders of two next-word models, one
-of sensitive texts and one of safe texts. The distances fall as more words are masked. Here two
-models of disjoint halves of the safe set are the control. They have the same initial weights and
-the same number of texts, and differ only by chance. Only the excess over their distance is due to
-the sets.
+Figure 5 of Gusain and Leith compares two next-word models: one is trained on sensitive texts, the
+other on safe texts. The figure shows three distances between the decoder layers of the two models.
+The distances fall as more words are masked.
+
+This experiment adds a control: two models that are trained on disjoint halves of the safe texts.
+All these models have the same initial weights and the same number of training texts. The two
+control models therefore differ only by the random choice of their texts. The difference between
+sensitive and safe texts can explain only the excess: the distance of the sensitive and the safe
+model, minus the distance of the two control models.
 """
 
 from __future__ import annotations
@@ -34,43 +38,47 @@ NAME = "model-closeness"
 
 _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
-"""Names of the distances of decoders and of hidden states. KL is the mean divergence of next-word
-distributions in nats, averaged over both directions."""
+"""Names of the distances between two models. Some compare decoder weights, and some compare hidden
+states. "KL" is the KL divergence between the next-word distributions in nats, averaged over
+contexts and over both directions."""
 
 COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "sensitive/safe": (("sensitive", "first"), ("sensitive", "second")),
     "safe/safe": (("first", "second"),),
     "sensitive/safe, two starts": (("sensitive", "other start"),),
 }
-"""Pairs of models of each comparison, whose distances are averaged. "first" and "second" are the
-halves of the safe set. "other start" is a model of the first half with other initial weights."""
+"""Pairs of models for each kind of comparison. The distance is averaged over these pairs. "first"
+and "second" are the models of the two halves of the safe texts. "other start" is a model of the
+first half with different initial weights."""
 
 _REDACTION_SHARES: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
-"""Shares of words to mask, without and with `quick`. At 0.98, about one word of 40 is left. At 1,
-no word is predicted, and each model keeps its initial weights."""
+"""Shares of words to mask, without and with `quick`. At the share 0.98, about one of 40 words is
+left. At the share 1, the training has no words to predict, and each model keeps its initial
+weights."""
 
 _WORDS_PER_TEXT: Final = 40
-"""Number of words that are read from each text."""
+"""Number of words to which each text is cut."""
 
 _MAX_MODEL_TEXTS: Final = {False: 450, True: 60}
 """Largest number of training texts of a model, without and with `quick`."""
 
 _HELD_OUT_DIVISOR: Final = 8
-"""Divisor of the number of sensitive texts: this part is for validation, and an equal part for the
-measurement. The same numbers of safe texts are used."""
+"""Divisor of the number of sensitive texts. The quotient is the number of sensitive texts for
+validation, and also the number of sensitive texts on which models are compared. As many safe texts
+are added in each case."""
 
 _TRAINING_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "usual": {"hidden": 64, "epochs": 20},
     "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
     "quick": {"hidden": 16, "epochs": 2},
 }
-"""Sizes and epochs of a training. With `full`, they are those of the source."""
+"""Sizes of the model and number of epochs. With `full`, they equal those of the source."""
 
 _MAX_VOCABULARY: Final = {False: 1000, True: 200}
 """Largest number of words of the vocabulary, without and with `quick`."""
 
 _TEST_PERMUTATIONS: Final = 19
-"""Number of random divisions of the pooled texts. A p-value is at least 1/20."""
+"""Number of permutations in the test, so the smallest possible p-value is 1/20."""
 
 _DRAWN_MEASURES: Final = (*_DISTANCE_NAMES, "KL")
 """Measures that the picture shows."""
@@ -97,21 +105,23 @@ _TABLE_NOTES: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the sets, and the number of splits.
+    """Options of the experiment: the texts, the number of splits, and the length of the training.
 
     Args:
-        trials: largest number of texts of the sensitive set, at least 100.
-        seed: int in [0, 2**63). Splits, redactions and initial weights get separate seeds derived
-            from it.
-        seeds: number of splits, each with separate initial weights. Defaults to 5, and to 1 with
-            `quick`.
-        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
-            generated.
-        full: True for the sizes of the source and a permutation test. This takes hours.
-        quick: True for one split, two levels, few texts and short training.
+        trials: largest number of texts in the sensitive set, at least 100.
+        seed: int in [0, 2**63). The splits, redactions and initial weights get separate seeds
+            derived from this seed.
+        seeds: number of random splits of the texts. Each split has separate initial weights. The
+            default is 5, or 1 if `quick` is True.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
+        full: True for models as large as in the source, and for a permutation test. The run then
+            takes hours.
+        quick: True for a short run: one split, two shares of masked words, few texts and a short
+            training.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -124,20 +134,20 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cell(Record):
-    """All distances in one split at one level.
+    """Distances between the models of one split, at one share of masked words.
 
     Attributes:
         split: number of the split, from 0.
-        level: requested share of masked words.
-        values: distances, shape `(3, 7)`: one row for each of `COMPARISONS`, one column for each of
-            `MEASURES`.
-        perplexity: perplexity of held-out texts with all words, mean over the three models with
-            equal initial weights.
-        unigram: perplexity of the word frequencies of their training texts, averaged in the same
-            way.
-        p_values: with `full`, in the first split: for each measure, the p-value of a permutation
-            test of the first pair of sensitive and safe models over its pooled texts. Otherwise
-            None.
+        level: share of words that should be masked.
+        values: distances, shape `(3, 7)`. A row belongs to a kind of comparison (`COMPARISONS`),
+            and a column to a measure of distance (`MEASURES`).
+        perplexity: perplexity of the models on held-out texts without masks, averaged over the
+            three models with equal initial weights.
+        unigram: perplexity of the same texts if every word is predicted by its frequency in the
+            training texts, averaged over the same models.
+        p_values: one p-value for each measure, or None. The test compares the sensitive model with
+            the first safe model. The test permutes the texts of these two models. The experiment
+            runs the test only in the first split, and only if `full` is True.
     """
 
     split: int
@@ -150,24 +160,26 @@ class Cell(Record):
 
 @time_run("torch")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train four models in each split at each level, and compare them.
+    """Train four models for each split and share of masked words, and compare the models.
 
     Args:
         config: options of the experiment.
-        threads: number of processes. Defaults to all cores. It does not change the result, because
-            each training uses one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of processes. The default is one process per core. The number does not
+            change the result, because each training uses one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed levels and splits.
+        The result. If the user presses Ctrl-C, the result contains only the completed shares of
+        masked words and splits.
 
     Raises:
-        ModuleNotFoundError: if torch, or joblib for more than one process, is missing. The message
-            states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first level of the first split is completed.
+        ModuleNotFoundError: if torch is not installed, or if `threads` is above 1 and joblib is not
+            installed. The message of the error states how to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        ValueError: if `data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the models of the first split and share
+            are completed.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5.
@@ -188,7 +200,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 class _Study:
-    """The sets, with the training and comparison of models of these sets."""
+    """The sensitive and the safe texts, and the training and comparison of models on them."""
 
     def __init__(self, config: Config, sets: TwoSets) -> None:
         self.config, self.levels = config, _REDACTION_SHARES[config.quick]
@@ -206,7 +218,7 @@ class _Study:
         self.words = len(vocabulary) - len(vocabulary.reserved)
 
     def measure_cell(self, number: int, level: float) -> Cell:
-        """Train and compare the models of a split at a level."""
+        """Train and compare the models of split `number` with the share `level` of words masked."""
         names = ("split", "masks", "start", "other start")
         seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
         *clean, test = self.draw_split(seeds["split"])
@@ -233,7 +245,10 @@ class _Study:
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
     def draw_split(self, seed: int) -> list[list[str]]:
-        """Draw sensitive texts, two halves of safe texts, and mixed validation and test texts."""
+        """Draw training texts (sensitive, first safe, second safe), validation and test texts.
+
+        The validation and test texts are half sensitive and half safe.
+        """
         rng = np.random.default_rng(seed)
         size, few = self.texts, self.held_out
         ill, safe = ([part[row] for row in rng.permutation(len(part))] for part in self.sets)
@@ -241,7 +256,7 @@ class _Study:
         return [ill[:size], safe[:size], safe[size : 2 * size], *held_out]
 
     def fit_model(self, texts: list[str], valid: list[str], seed: int) -> lm.NextWordModel:
-        """Train a model; if Ctrl-C ends the training early, the experiment ends."""
+        """Train a next-word model. Raise KeyboardInterrupt if Ctrl-C ended the training early."""
         model = lm.fit(texts, valid, rng=seed, progress=False, **self.rules)
         if model.partial:
             raise KeyboardInterrupt
@@ -250,7 +265,12 @@ class _Study:
     def permute_sets(
         self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
     ) -> Floats:
-        """Compute p-values: how often models of two random halves of the texts are as far apart."""
+        """Compute one p-value for each measure by permuting the texts of two models.
+
+        The texts of the two models are divided at random into two halves, several times. The
+        p-value is the share of divisions whose models have at least the observed distance, where
+        the observed division counts too.
+        """
         rng = np.random.default_rng(seed)
         as_far = np.ones(len(MEASURES))
         for _ in range(_TEST_PERMUTATIONS):
@@ -266,7 +286,7 @@ def _cut_text(text: str) -> str:
 
 
 def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
-    """Compute all measures of two models."""
+    """Compute all distances (`MEASURES`) between two models."""
     closeness = lm.closeness(a, b, texts)
     assert closeness.states is not None
     assert closeness.kl is not None
@@ -281,17 +301,17 @@ def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Distances, excess over the control, and findings.
+    """Distances between the models, and their excess over the control.
 
     Args:
-        config: the options.
-        corpus: source of the texts.
-        dropped: number of distinct texts that were left out, because they belong to both sets.
+        config: options of the run.
+        corpus: description of the source of the texts.
+        dropped: number of distinct texts that were left out, because they occur in both sets.
         texts: number of training texts of each model.
-        held_out: number of texts on which models are compared, half of them sensitive. An equal
-            number of texts chooses epoch and learning rate.
-        words: number of words of the vocabulary, including the one for unknown words.
-        cells: distances for each split and level.
+        held_out: number of held-out texts on which the models are compared. Half of these texts are
+            sensitive. As many other texts serve to choose the epoch and the learning rate.
+        words: number of words of the vocabulary, including the word that replaces unknown words.
+        cells: one `Cell` for each split and share of masked words.
     """
 
     corpus: str
@@ -303,20 +323,20 @@ class Result(Tabled[Config]):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Measured levels, ascending."""
+        """Shares of masked words, in ascending order."""
         return tuple(sorted({cell.level for cell in self.cells}))
 
     def values(self, level: float, comparison: str, measure: str) -> Floats:
-        """Return a distance in each split.
+        """Return the distance in each split, as an array with one entry for each split.
 
         Args:
-            level: one of `levels`.
-            comparison: one of `COMPARISONS`.
-            measure: one of `MEASURES`.
+            level: share of masked words, one of `levels`.
+            comparison: which models are compared, a key of `COMPARISONS`.
+            measure: name of the distance, one of `MEASURES`.
 
         Raises:
             TypeError: if a name is not a string.
-            ValueError: if there is no such level or name.
+            ValueError: if the result does not contain this level, comparison or measure.
         """
         row = list(COMPARISONS).index(choice("comparison", comparison, list(COMPARISONS)))
         column = MEASURES.index(choice("measure", measure, MEASURES))
@@ -326,16 +346,16 @@ class Result(Tabled[Config]):
         return np.array(values)
 
     def excess(self, level: float, measure: str) -> Floats:
-        """Return by how much sensitive/safe exceeds safe/safe, in each split."""
+        """Return the distance sensitive/safe minus the distance safe/safe, for each split."""
         far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
         return far - near
 
     def mean(self, level: float, comparison: str, measure: str) -> float:
-        """Return the mean of a distance over the splits."""
+        """Return the distance averaged over the splits. The arguments are those of `values`."""
         return float(self.values(level, comparison, measure).mean())
 
     def is_excess_shown(self, level: float, measure: str) -> bool:
-        """Return True if the 95 % t-interval of the mean excess lies above 0."""
+        """Return True if the 95 % t-interval of the mean excess over the splits lies above 0."""
         excess = self.excess(level, measure)
         if len(excess) < 2:
             return False
@@ -343,7 +363,7 @@ class Result(Tabled[Config]):
         return bool(excess.mean() > reach)
 
     def findings(self) -> list[str]:
-        """Return one sentence per drawn measure, then the answer to the question."""
+        """Return one sentence for each distance in the picture, and a conclusion."""
         sentences = []
         for measure in _DRAWN_MEASURES:
             far, near, other = (
@@ -377,7 +397,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         head = (
             f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
             f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
@@ -406,7 +426,7 @@ class Result(Tabled[Config]):
         return self.join_parts(head, align_rows(rows, left=(0, 1)), "\n".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data, with `values` as in `Cell`."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
@@ -424,7 +444,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the distances at the top, and the excess over the control below.
+        """Draw the distances at the top, and their excess over the control below.
 
         Returns:
             A matplotlib figure.

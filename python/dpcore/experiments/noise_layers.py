@@ -1,10 +1,15 @@
-"""Audits of noise layers behind a text encoder, with true claims and with known faults.
+"""Audits of noise layers that follow a text encoder, some correct and some faulty.
 
-Each case consists of a small encoder, a transform that bounds its vectors, and noise. There are
-correct layers, faults of published code, and a repair of each fault, in two dtypes. For a fault,
-the audit certifies a loss above the claim, or the structural inspection flags the layer. For a
-repair, neither happens. Rounding is reported separately, because it concerns the floats that a
-layer returns, not the law of its noise.
+Each case consists of a small text encoder, a transform that bounds the encoder's vectors, and a
+noise layer. Some layers are correct, some contain a fault of published code, and some repair such a
+fault. Every case runs in float32 and in float64.
+
+dpcore examines each case in two ways. An audit certifies a lower bound on epsilon, and a structural
+inspection searches the layer for known faults. A faulty layer is caught if the bound exceeds the
+claim, or if the inspection reports a fault. A correct or repaired layer should not be caught.
+
+The table also shows the loss that is caused by floating-point rounding. This loss is listed
+separately, because it comes from the returned floats, not from the probability law of the noise.
 """
 
 from __future__ import annotations
@@ -33,35 +38,37 @@ from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, 
 NAME = "noise-layers"
 
 WIDTH = 32
-"""Number of entries of a vector."""
+"""Number of entries of the encoder's vectors."""
 _HASH_PLACES = 64
-"""Number of places to which words are hashed."""
+"""Number of counts to which the words of a text are hashed."""
 DELTA = 1e-5
-"""Delta of the Gaussian claim."""
+"""Claimed delta of the layers with Gaussian noise."""
 
 PAIR = ("he has cancer and lives in this town", "she won the match in the last minute")
-"""The two input texts. Any two texts are neighbours."""
+"""The two input texts on which every layer is audited. Any two texts are neighbours."""
 
 DTYPES = ("float32", "float64")
 
 _INSPECTION_DRAWS = 4096
-"""Outputs in each of the two main calls of an inspection. With half of them, it misses 24 bits."""
+"""Number of outputs in each of the two main calls of a structural inspection. With half of this
+number, the inspection misses noise with only 24 random bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """A transform followed by noise, with a claim.
+    """A transform that bounds vectors, followed by a noise layer with a claimed epsilon.
 
     Args:
-        name: name in the table.
-        transform: function from `dpcore.torch` to the transform that bounds the vectors.
-        noise: function from `dpcore.torch` and the claimed epsilon to the noise layer, or to the
-            name by which `PrivateEncoder` makes one.
-        faulty: dtypes in which the case has its fault. Empty for a correct layer.
-        repair: for a faulty case, the name of the case without the fault.
-        delta: delta of the claim.
-        skip: structural checks to leave out, because the property that they find is intended.
-        what: description of the fault on one line.
+        name: name of the case in the table.
+        transform: function that takes the module `dpcore.torch` and returns the transform.
+        noise: function that takes the module `dpcore.torch` and the claimed epsilon. It returns the
+            noise layer, or a name from which `PrivateEncoder` makes the layer.
+        faulty: dtypes in which the layer is faulty. The tuple is empty if the layer is correct.
+        repair: name of the case in which the fault is repaired, or "" for a correct layer.
+        delta: claimed delta.
+        skip: names of structural checks that are left out, because this layer has on purpose the
+            property for which they search.
+        what: description of the fault in one line.
     """
 
     name: str
@@ -75,9 +82,12 @@ class Case(Shown):
 
 
 def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
-    """Encode texts: hash words to 64 signed counts, then apply a fixed linear layer.
+    """Encode texts as vectors of 32 entries.
 
-    It is a small encoder for this experiment.
+    The words of a text are hashed to 64 signed counts. A fixed linear layer then maps the counts to
+    the vector.
+
+    The encoder is a small example, made for this experiment only.
 
     Args:
         texts: the texts.
@@ -100,14 +110,13 @@ def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
 
 
 def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> Any:
-    """Return the encoder followed by the layer of a case.
+    """Return the encoder, followed by the transform and the noise layer of a case.
 
     Args:
         case: the case.
         epsilon: claimed epsilon.
         dtype: "float32" or "float64".
         device: torch device, such as "cpu".
-        device: such as "cpu".
     """
     from .. import torch as bridge
     from ..packages import torch
@@ -123,11 +132,11 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
 
 
 def _make_torch_laplace(bridge: Any, scale: float) -> Any:
-    """Return Laplace noise from torch's own distribution in the input's dtype, the usual way."""
+    """Return a layer that adds noise from `torch.distributions.Laplace` in the input's dtype."""
     from ..packages import torch
 
     class TorchLaplace(bridge.LaplaceNoise):  # type: ignore[misc]
-        """`torch.distributions.Laplace` with the same declared scale."""
+        """Layer that declares its scale and draws noise from `torch.distributions.Laplace`."""
 
         def forward(self, x: Any, generator: Any = None) -> Any:
             zero = torch.zeros((), dtype=x.dtype, device=x.device)
@@ -159,26 +168,27 @@ CASES: tuple[Case, ...] = (
     Case("L2LaplaceNoise", lambda t: t.Clip("l2", 1.0), lambda t, e: "l2_laplace",
          skip=("shared_size",)),
 )  # fmt: skip
-"""All layers, with faulty ones next to their repairs."""
+"""All layers. A faulty layer stands next to its repair."""
 
 _CASES_BY_NAME = {case.name: case for case in CASES}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the layers, and the number and size of audits.
+    """Options of the experiment: the layers, the number of audits, and their numbers of draws.
 
     Args:
-        trials: draws per side of every audit.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
-        seeds: number of audits per layer. Their mean and spread are shown.
-        device: torch device of encoder and noise, such as "cpu".
+        trials: number of outputs that each audit draws on each of the two inputs.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        seeds: number of audits of each layer. The table shows the mean and the standard deviation
+            of their bounds.
+        device: torch device on which encoder and noise layer run, such as "cpu".
         epsilon: claimed epsilon.
-        confidence: probability that a bound holds, for each bound separately.
-        layers: names of the layers, in order. Defaults to all of them.
+        confidence: probability with which each single certified bound holds.
+        layers: names of the audited layers, in the order of the table. The default is all layers.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -196,16 +206,18 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """Numbers of one audit, which can be compared between runs, although the modules differ.
+    """Results of one audit as plain values, so that two runs can be compared with `==`.
 
     Args:
-        seed: seed that repeats the audit.
-        counts: counts of its event.
-        event: description of the event.
-        refuted: True if the claim was refuted.
-        certified: certified bound.
-        rounding: bound certified from the low-order bits of the outputs, 0 if they show no loss.
-        exact: exact loss of the pair, computed from the declared noise.
+        seed: seed that reproduces the audit.
+        counts: number of outputs in the counted event, on each of the two inputs.
+        event: description of the counted event.
+        refuted: True if the audit refuted the claim.
+        certified: certified lower bound on epsilon.
+        rounding: lower bound on epsilon that is certified from the low-order bits of the outputs.
+            It is 0 if these bits show no loss.
+        exact: exact privacy loss of the two inputs, computed from the noise that the layer
+            declares.
         partial: True if Ctrl-C ended the audit early.
     """
 
@@ -220,7 +232,7 @@ class Found(Shown):
 
     @classmethod
     def of(cls, audit: Audit) -> Found:
-        """Collect the numbers of an audit."""
+        """Collect these values from the result of an audit."""
         loss, floats = audit.declared_loss, audit.floating_point
         assert loss is not None
         rounding = 0.0 if floats is None else floats.epsilon_lower
@@ -230,13 +242,13 @@ class Found(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One layer in one dtype.
+    """Audits and structural inspection of one layer in one dtype.
 
     Args:
         layer: name of the layer.
         dtype: "float32" or "float64".
-        audits: one audit for each seed.
-        flags: structural checks that found a fault.
+        audits: results of the audits, one for each seed.
+        flags: names of the structural checks that found a fault.
     """
 
     layer: str
@@ -246,77 +258,78 @@ class Row(Shown):
 
     @property
     def case(self) -> Case:
-        """Transform, noise and claim of the layer."""
+        """Transform, noise layer and claim."""
         return _CASES_BY_NAME[self.layer]
 
     @property
     def faulty(self) -> bool:
-        """True if the layer has a fault in this dtype."""
+        """True if the layer is known to be faulty in this dtype."""
         return self.dtype in self.case.faulty
 
     @property
     def exact(self) -> float:
-        """Exact loss of the pair, computed from the declared noise."""
+        """Exact privacy loss of the two inputs, computed from the noise that the layer declares."""
         return self.audits[0].exact
 
     @property
     def certified(self) -> tuple[float, ...]:
-        """Certified bounds."""
+        """Certified lower bounds on epsilon, one for each audit."""
         return tuple(audit.certified for audit in self.audits)
 
     @property
     def rounding(self) -> tuple[float, ...]:
-        """Certified bounds from the low-order bits of the outputs."""
+        """Lower bounds on epsilon from the low-order bits of the outputs, one for each audit."""
         return tuple(audit.rounding for audit in self.audits)
 
     @property
     def beyond(self) -> bool:
-        """True if an audit refuted the claim."""
+        """True if at least one audit refuted the claim."""
         return any(audit.refuted for audit in self.audits)
 
     @property
     def fault(self) -> str:
-        """Description of the fault in this dtype, or "" without a fault."""
+        """Description of the fault, or "" if the layer has no fault in this dtype."""
         return self.case.what if self.faulty else ""
 
     @property
     def repair(self) -> str:
-        """Name of the repaired layer, or "" without a fault in this dtype."""
+        """Name of the repaired layer, or "" if this layer has no fault in this dtype."""
         return self.case.repair if self.faulty else ""
 
     @property
     def mean(self) -> float:
-        """Mean of the certified bounds over the seeds."""
+        """Mean of the certified lower bounds over the audits."""
         return mean_and_sd(self.certified)[0]
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the certified bounds over the seeds."""
+        """Standard deviation of the certified lower bounds over the audits."""
         return mean_and_sd(self.certified)[1]
 
     @property
     def caught(self) -> bool:
-        """True if the claim was refuted or the structure was flagged."""
+        """True if an audit refuted the claim, or if the structural inspection found a fault."""
         return self.beyond or bool(self.flags)
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit and inspect every layer.
+    """Audit every layer, and inspect the structure of every layer.
 
     Args:
         config: options of the experiment.
-        threads: number of torch threads. Defaults to 1, because the tensors are small.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of torch threads. The default is 1, because the tensors are small.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each layer and dtype.
+        The result, which contains one `Row` for each layer and dtype.
 
     Raises:
-        ModuleNotFoundError: if torch is missing. The message states how to install it.
-        ValueError: if the device is missing.
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        ModuleNotFoundError: if torch is not installed. The message of the error states how to
+            install the package.
+        ValueError: if this machine does not have the device.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
         For the faults: Beigi et al. (2019), Lyu, He and Li (2020) and Krishna, Gupta and Dupuy
@@ -340,7 +353,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _audit_and_inspect(
     config: Config, name: str, dtype: str, number: int
 ) -> tuple[Found, tuple[str, ...]]:
-    """Run one audit. The first audit of a layer also inspects its structure."""
+    """Run audit `number` of a layer. Inspect the layer's structure too if `number` is 0."""
     case, key = _CASES_BY_NAME[name], f"{name}/{dtype}/{number}"
     private = put_behind_encoder(case, config.epsilon, dtype, config.device)
     flags: tuple[str, ...] = ()
@@ -354,28 +367,30 @@ def _audit_and_inspect(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by layer.
+    """Results of the audits and inspections of all layers.
 
     Args:
         config: options of the run.
-        rows: one row for each layer and dtype.
+        rows: one `Row` for each layer and dtype.
     """
 
     rows: tuple[Row, ...]
 
     def agreement(self) -> tuple[int, int, int, int]:
-        """Count the layers with and without a fault, and how many of each were caught.
+        """Count the faulty and the correct layers, and the caught layers among them.
+
+        A layer is caught if an audit refutes its claim, or if the inspection finds a fault.
 
         Returns:
-            Four numbers: faults caught, faults, layers without fault that were caught, and layers
-            without fault.
+            Four numbers: caught faulty layers, faulty layers, caught correct layers, and correct
+            layers.
         """
         faults = [row.caught for row in self.rows if row.faulty]
         right = [row.caught for row in self.rows if not row.faulty]
         return sum(faults), len(faults), sum(right), len(right)
 
     def table(self) -> str:
-        """Return the results as text, followed by the fault of each faulty layer."""
+        """Return the results as a text table, followed by the fault of each faulty layer."""
         config = self.config
         several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
         caught, faults, wrong, right = self.agreement()
@@ -396,7 +411,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [
             {"layer": row.layer, "dtype": row.dtype, "fault": row.fault, "repair": row.repair}
             | {"claim": self.config.epsilon, "delta": row.case.delta, "exact": row.exact}
@@ -412,7 +427,7 @@ class Result(Tabled[Config]):
         return self.make_record(pair=list(PAIR), rows=rows, agreement=agreement)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bounds and the claim, with one line for each layer and dtype.
+        """Draw the certified bounds and the claim. Each layer and dtype has a separate line.
 
         Returns:
             A matplotlib figure.

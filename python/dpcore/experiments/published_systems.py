@@ -1,10 +1,10 @@
-"""Are the privacy claims of the published systems true?
+"""Audits that test whether the privacy claims of published systems are true.
 
-This is the main use of the package. Every class of `dpcore.published.SYSTEMS` is audited on its
-worst pair of inputs by three attacks. With 2 entries, each attack refutes every false claim. With
-128 entries, the majority vote of the papers is nearly blind to some systems and does not refute two
-false claims, which the other attacks refute. An audit without a refutation is therefore not
-evidence of privacy.
+The systems are the classes in `dpcore.published.SYSTEMS`. Three attacks audit every system on the
+pair of inputs with the largest loss. If the inputs have 2 entries, each attack refutes every false
+claim. If the inputs have 128 entries, the majority vote, which the papers use, fails to refute two
+false claims. The other two attacks refute these claims. A claim that an audit does not refute can
+therefore still be false.
 """
 
 from __future__ import annotations
@@ -34,26 +34,29 @@ NAME = "published-systems"
 VOTE = "vote"
 
 ATTACKS = {VOTE: MajorityVote(), "auto": Auto(), "Coordinatewise": Coordinatewise()}
-"""Attacks by their names in table and picture. The attack of the papers is the first."""
+"""Attacks, with their names in table and picture. The first one is the majority vote of the
+papers."""
 
 _LEARNING_TRIALS_DIVISOR = 10
-"""The two attacks that learn their event count a tenth of the trials, because they are slower."""
+"""The two attacks that learn their event from outputs are slower. They draw the number of outputs
+of the majority vote, divided by this number."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the sizes of the inputs and of the audits.
+    """Options of the experiment: the number of draws, and the numbers of entries of the inputs.
 
     Args:
-        trials: draws per side that the vote counts. The other two attacks count a tenth of them.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
-        epsilon: claimed epsilon.
-        dims: numbers of entries of the inputs, each at least 2. (With a single entry, ADePT's claim
-            is true.)
-        confidence: probability that a bound holds, for each bound separately.
+        trials: number of outputs that the majority vote draws on each of the two inputs. The other
+            two attacks draw a tenth of this number.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        epsilon: epsilon that every system claims.
+        dims: numbers of entries of the inputs, each at least 2. (ADePT's claim is true for inputs
+            with a single entry.)
+        confidence: probability with which each single certified bound holds.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -67,13 +70,13 @@ class Config(SeededSettings):
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
-        """Return the number of trials per side for one of the `ATTACKS`."""
+        """Return the number of draws on each input for one of the `ATTACKS`."""
         return self.trials if attack == VOTE else -(-self.trials // _LEARNING_TRIALS_DIVISOR)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One system at one number of entries, under one attack.
+    """Audit of one system by one attack, on inputs with one number of entries.
 
     Args:
         dim: number of entries of the inputs.
@@ -92,20 +95,21 @@ class Row(Shown):
 
     @property
     def known(self) -> Any:
-        """Class of the system, with attributes for the truth of its claim, its fault and source."""
+        """Class of the system, whose attributes are `sound`, `fault` and `source`."""
         return type(self.audit.mechanism)
 
     @property
     def sound(self) -> bool:
-        """True if the claim is true."""
+        """True if the system's claim is true."""
         return bool(self.known.sound)
 
     @property
     def true_loss(self) -> float:
-        """Loss on this pair that an attacker who sees the whole output could find.
+        """Exact privacy loss of the pair for an attacker who sees the whole output.
 
-        For Laplace noise of scale b, it is the L1 distance of the pair over b. (A default pair lies
-        within the clip, so the clip does not change it.) For DPText it is infinite.
+        For Laplace noise of scale b, the loss is the L1 distance of the two inputs, divided by b.
+        (Clipping does not change the two inputs, because their norms are within the clip.) For
+        DPText, the loss is infinite.
 
         Source:
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.
@@ -121,19 +125,19 @@ class Row(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every published system with every one of the `ATTACKS`.
+    """Audit every published system with each of the `ATTACKS`.
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each number of entries, attack and system.
+        The result, which contains one `Row` for each number of entries, attack and system.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
         For the vote: Habernal (2022), section 4.
@@ -161,24 +165,30 @@ def _audit_system(
 
 
 def _measure_effort(cell: tuple[int, str, type[System]]) -> int:
-    """Return the relative run time of a cell; a tenth of the trials takes ten times as long."""
+    """Return the relative run time of an audit.
+
+    The attacks that draw a tenth of the outputs take ten times as long as the majority vote.
+    """
     dim, attack, _ = cell
     return dim if attack == VOTE else 10 * dim
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by attack and system.
+    """Results of all audits.
 
     Args:
         config: options of the run.
-        rows: one row for each number of entries, attack and system.
+        rows: one `Row` for each number of entries, attack and system.
     """
 
     rows: tuple[Row, ...]
 
     def at(self, dim: int) -> dict[str, dict[str, Row]]:
-        """Return the rows with that number of entries, by system and then by attack."""
+        """Return the audits with `dim` entries as a dict of dicts.
+
+        The outer keys are the systems, and the inner keys are the attacks.
+        """
         rows = [row for row in self.rows if row.dim == dim]
         by_system = group_answers((row.system for row in rows), rows)
         return {
@@ -187,17 +197,17 @@ class Result(Tabled[Config]):
         }
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
-        """Count the false and true claims, and how many of them were refuted.
+        """Count the false and the true claims, and the refuted claims among them.
 
         Args:
             dim: number of entries.
-            attack: one of the `ATTACKS`. By default, a claim counts as refuted if at least one
-                attack refutes it.
+            attack: name of one of the `ATTACKS`. By default, a claim counts as refuted if at least
+                one attack refutes it.
 
         Returns:
             Four numbers: refuted false claims, false claims, refuted true claims, and true claims.
-            A refuted true claim is an error, except if its bound failed by chance, as the
-            confidence allows.
+            A true claim can be refuted by chance, with a probability of at most 1 - confidence for
+            each audit. More refuted true claims are a sign of an error in the code.
         """
         hits: dict[bool, list[bool]] = {True: [], False: []}
         for rows in self.at(dim).values():
@@ -207,13 +217,16 @@ class Result(Tabled[Config]):
         return sum(hits[False]), len(hits[False]), sum(hits[True]), len(hits[True])
 
     def missed(self, dim: int) -> tuple[str, ...]:
-        """Describe each false claim that an attack did not refute, and the attacks that did."""
+        """Describe each false claim that an attack did not refute, in one sentence.
+
+        The sentence also names the attacks that refuted the claim.
+        """
         systems = [tuple(rows.values()) for rows in self.at(dim).values()]
         false = [rows for rows in systems if not rows[0].sound]
         return tuple(_describe_miss(r) for r in false if len(refuting_attacks(r)) < len(r))
 
     def table(self) -> str:
-        """Return one table for each number of entries as text, with conclusions."""
+        """Return one text table for each number of entries, followed by conclusions."""
         config = self.config
         lines = [
             f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
@@ -229,7 +242,7 @@ class Result(Tabled[Config]):
         return self.join_parts("\n".join(lines), *parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data; `Audit.from_dict` reads each audit."""
+        """Return the result as a dict of plain data. `Audit.from_dict` reads each audit in it."""
         rows = [
             {"system": row.system, "dim": row.dim, "attack": row.attack, "sound": row.sound}
             | {"fault": row.known.fault, "source": row.known.source, "true_loss": row.true_loss}
@@ -245,7 +258,7 @@ class Result(Tabled[Config]):
         return self.make_record(rows=rows, agreement=agreement, missed=missed)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bounds of every attack with the true loss and the claim.
+        """Draw the certified bounds of every attack, the exact loss and the claim.
 
         Returns:
             A matplotlib figure, one panel for each number of entries.
@@ -272,7 +285,7 @@ class Result(Tabled[Config]):
 
 
 def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
-    """List the attacks that refute the claim, from the rows of one system."""
+    """List the attacks that refute the claim of one system, from the audits of this system."""
     return tuple(row.attack for row in rows if row.audit.refuted is True)
 
 
@@ -287,7 +300,10 @@ def _describe_miss(rows: tuple[Row, ...]) -> str:
 
 
 def _describe_visible_loss(row: Row) -> str:
-    """Describe the part of the loss that an attack sees, for a false claim it did not refute."""
+    """Describe how much of the privacy loss an attack can measure.
+
+    The audit in `row` did not refute its false claim.
+    """
     visible, claim = row.audit.exact, row.audit.claimed_epsilon
     if visible is None or claim is None:
         return f"{row.attack} certifies {format_epsilon(row.audit.epsilon_lower)} of it"
@@ -331,7 +347,7 @@ def _format_part(result: Result, dim: int) -> str:
 
 
 def _format_bound(attack: str, rows: dict[str, Row]) -> str:
-    """Format the bound of an attack, followed by a star if it refutes the claim."""
+    """Format the certified bound of an attack, with a star if the attack refutes the claim."""
     if attack not in rows:
         return "- "
     audit = rows[attack].audit
@@ -352,11 +368,11 @@ def _agreement_to_dict(result: Result, dim: int, attack: str | None) -> dict[str
 
 
 _ATTACK_OFFSETS = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
-"""Vertical offset at which an attack is drawn above its system's position."""
+"""Vertical offset of each attack in the picture, relative to the position of the system."""
 
 _ATTACK_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
 _AXIS_END_IN_CLAIMS = 250.0
-"""End of the axis, in units of the claim."""
+"""End of the horizontal axis, as a multiple of the claimed epsilon."""
 
 
 def _draw_system(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: float) -> None:

@@ -1,8 +1,10 @@
-"""Do masked names hide which person a text is about?
+"""Attack that infers which person a text is about, after the names are masked.
 
-Names from a list are masked in news texts that name one or more of five people. An attacker that is
-fitted on masked texts infers the named people from the other words, or only from the masks. Another
-classifier infers the topic, which measures the cost of masking.
+Some of the news texts name one or more of five people. Names from a list are masked in the texts.
+The attacker is a classifier that is trained on masked texts. The attacker infers whether a text
+names a certain person. One attacker sees the words that are not masked. Another attacker sees only
+the number of masks and the number of words. A classifier of the topic shows how much of the useful
+information the masked texts keep.
 """
 
 from __future__ import annotations
@@ -32,13 +34,16 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 NAME = "redaction-names"
 
 POLICIES: Final = ("none", "first names", "first names and people")
-"""Sets of masked words: none, a list of first names, or this list and the names of the people."""
+"""Masking policies: "none" masks no word, "first names" masks a list of first names, and the third
+policy also masks the names of the people."""
 
 READS: Final = ("words", "masks")
-"""Inputs of an attacker: the remaining words, or the numbers of masks and of words."""
+"""Inputs of an attacker: "words" are the remaining words, and "masks" are the number of masks and
+the number of words."""
 
 TOPIC: Final = "topic"
-"""Target name for the label of a text, in the list of people who are inferred."""
+"""Name that stands for the topic of a text among the targets, which are otherwise names of
+people."""
 
 _QUICK_TEXTS: Final = 600
 _QUICK_PEOPLE: Final = 2
@@ -46,31 +51,33 @@ _GENERATED_ROWS: Final = {False: 5_000, True: 1_000}
 _SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
 
 _MAX_WORD_COLUMNS: Final = 2000
-"""Number of most frequent words that have a column each."""
+"""Number of words that have a separate feature column. The most frequent words are chosen."""
 
 _VECTOR_DIM: Final = 100
 """Dimension of a vector."""
 
 Interval = tuple[float, float, float]
-"""A value with the ends of its interval."""
+"""A value, and the two ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of splits.
+    """Options of the experiment: the texts, and the number of splits into training and test texts.
 
     Args:
         trials: largest number of texts, at least 100.
-        seed: int in [0, 2**63). Splits and attackers get separate seeds derived from it.
-        seeds: number of splits. The first split is the one of the file. Defaults to 3, to 10 with
-            `full`, and to 1 with `quick`.
-        data: folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it. By default,
-            texts are generated.
+        seed: int in [0, 2**63). The splits and the attackers get separate seeds derived from this
+            seed.
+        seeds: number of splits of the texts. The first split is the one that the data file states;
+            the other splits are random. The default is 3, or 10 if `full` is True, or 1 if `quick`
+            is True.
+        data: folder with the texts, which must contain the files dpnr_ag/ag_data.txt and
+            words/names.zip. By default, dpcore generates texts.
         full: True for 10 splits.
-        quick: True for one split of at most 600 texts, and only two of the people.
+        quick: True for a short run: one split of at most 600 texts, and only two of the people.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -83,17 +90,19 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Result of one attacker for one person, or for the topic.
+    """Result of one attacker that infers one person, or of a classifier of the topic.
 
     Args:
         number: number of the split, from 0.
-        policy: one of `POLICIES`.
-        reads: one of `READS`.
-        target: name of the person, or `TOPIC`.
-        attacker: the classifier with the best validation result.
-        value: F1 for texts that name the person, or accuracy for the topic, with an interval.
-        floor: value of the same measure for the best constant answer.
-        beats_floor: True if the interval of the gain over `floor` lies above 0.
+        policy: name of the masking policy, one of `POLICIES`.
+        reads: what the attacker sees, one of `READS`.
+        target: what is inferred: the name of the person, or `TOPIC`.
+        attacker: name of the classifier with the best result on the validation texts.
+        value: result on the test texts, and the two ends of its 95 % interval. The result is the F1
+            of the class "names the person", or the accuracy for the topic.
+        floor: F1 or accuracy of the best constant prediction.
+        beats_floor: True if the 95 % interval of the difference between the result and `floor` lies
+            above 0.
         tested: number of test texts.
     """
 
@@ -110,14 +119,15 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Masking(Shown):
-    """Shares of words and texts that a policy masks.
+    """Shares of words and texts that a masking policy changes.
 
     Args:
-        policy: one of `POLICIES`.
+        policy: name of the masking policy, one of `POLICIES`.
         words: share of the words that are masked.
-        texts: share of the texts with a mask.
-        named: for each person, the share of texts naming that person in which the name still
-            occurs, in any case and also inside other words.
+        texts: share of the texts that contain at least one mask.
+        named: one share for each person. Among the texts that name this person, it is the share in
+            which the name still occurs after masking. The search for the name ignores upper and
+            lower case, and also finds the name inside another word.
     """
 
     policy: str
@@ -132,7 +142,7 @@ _ReadVectors = Callable[[int, str], _Vectors]
 
 @dataclass(frozen=True)
 class _Material:
-    """The texts, the people in them, and the redacted texts of each policy."""
+    """The texts, the people to infer, and the masked texts of each policy."""
 
     corpus: Corpus
     people: tuple[str, ...]
@@ -141,21 +151,23 @@ class _Material:
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Infer the people and the topic from the texts under every policy.
+    """Infer the people and the topic from the masked texts, for every masking policy.
 
     Args:
         config: options of the experiment.
-        threads: checked but not used, because attackers are fitted on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: not used, but an invalid number raises an error. The attackers are trained on one
+            thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, two cells for each split, policy and target.
+        The result, which contains two `Cell` objects for each split, policy and target.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        KeyboardInterrupt: on Ctrl-C before the first cell.
+        ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
+            to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first attacker is tested.
 
     Source:
         For the attack on named people: Lyu, He and Li (2020).
@@ -182,7 +194,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _prepare_texts(config: Config) -> _Material:
-    """Read or generate the texts, and redact them by every policy."""
+    """Read or generate the texts, and mask the names by every policy."""
     corpus = read_texts(config, "dpnr_ag", "repeats", _GENERATED_ROWS[config.quick])
     if config.data is None:
         people = tuple(corpus.attributes or ())
@@ -211,7 +223,7 @@ def _describe_masking(material: _Material, policy: str) -> Masking:
 
 
 def _count_masks(texts: Sequence[str]) -> Floats:
-    """Return the numbers of masks and of words of each text."""
+    """Return the number of masks and the number of words of each text, shape `(texts, 2)`."""
     words = [redaction.split_words(text) for text in texts]
     return np.array(
         [[words_of_text.count(redaction.MASK), len(words_of_text)] for words_of_text in words],
@@ -220,7 +232,11 @@ def _count_masks(texts: Sequence[str]) -> Floats:
 
 
 def _make_vectors(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
-    """Return a split of the original texts, the vectors of their redactions, and the dimension."""
+    """Return the texts with their split, the feature vectors of the masked texts, and a size.
+
+    The size is the number of columns of the TF-IDF/SVD vector. In a row, this vector follows the
+    two counts of masks and words, and precedes the columns of single words.
+    """
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
         corpus = split(corpus, _SPLIT_SHARES, rng=cell_seed(config.seed, f"split {number}"))
@@ -235,7 +251,7 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
 
 
 def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
-    """Return a logistic regression and boosted trees, with the columns that each uses."""
+    """Return a logistic regression and boosted trees. Each uses a part of the feature columns."""
     linear = require_module("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
     ensemble = require_module("sklearn.ensemble", NAME)
     trees = ensemble.HistGradientBoostingClassifier(max_iter=8 if quick else 60)
@@ -250,7 +266,7 @@ def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
 def _make_cells(
     config: Config, vectors: _ReadVectors, number: int, policy: str, target: str
 ) -> list[Cell]:
-    """Infer one target from the remaining words, and from the masks only."""
+    """Infer one target twice: from the remaining words, and from the counts of masks and words."""
     corpus, rows, dim = vectors(number, policy)
     # The labels are left out, because they would define an additional floor.
     columns = {TOPIC: corpus.labels} if target == TOPIC else {target: corpus.attribute(target)}
@@ -274,16 +290,18 @@ def _make_cells(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attackers under every policy.
+    """Results of the attackers for every masking policy.
 
     Args:
-        config: the options.
-        corpus: source of the texts.
+        config: options of the run.
+        corpus: description of the source of the texts.
         texts: number of texts.
         people: names of the people who are inferred.
-        cased: share of the texts with a capital letter. In other texts, no name is masked.
-        maskings: shares that each policy masks.
-        cells: two cells for each split, policy and target.
+        cased: share of the texts that contain a capital letter. In texts without capital letters,
+            masking finds no names.
+        maskings: one `Masking` for each policy, with the shares of masked words and texts.
+        cells: two `Cell` objects for each split, policy and target: one for each kind of input in
+            `READS`.
     """
 
     corpus: str
@@ -295,21 +313,24 @@ class Result(Tabled[Config]):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Inferred people, and the topic unless Ctrl-C came before it."""
+        """Names of the inferred people, and `TOPIC`.
+
+        `TOPIC` is missing if the user pressed Ctrl-C before the topic was inferred.
+        """
         return tuple(dict.fromkeys(cell.target for cell in self.cells))
 
     def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
-        """Return the cells of a policy, input and target, one per completed split."""
+        """Return the results for a policy, an input and a target, one for each completed split."""
         key = (policy, reads, target)
         return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 
     def mean(self, policy: str, reads: str, target: str) -> float:
-        """Return the mean of `Cell.value` over the splits, or NaN without cells."""
+        """Return the mean F1 or accuracy over the splits, or NaN without a split."""
         values = [cell.value[0] for cell in self.of(policy, reads, target)]
         return statistics.fmean(values) if values else math.nan
 
     def table(self) -> str:
-        """Return the masked shares and the results for each person and the topic as text."""
+        """Return the masked shares, and the results for each person and the topic, as text."""
         masked = [["masked", "words", "texts", *(f"{name} left" for name in self.people)]]
         for masking in self.maskings[1:]:
             shares = (masking.words, masking.texts, *masking.named)
@@ -331,7 +352,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         return self.make_record(
             corpus=self.corpus,
             texts=self.texts,
@@ -342,7 +363,10 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the F1 of each person and the accuracy of the topic, with intervals and floors."""
+        """Draw the F1 of each person and the accuracy of the topic, with their 95 % intervals.
+
+        The picture also shows the results of the best constant predictions.
+        """
         picture = make_canvas(3.9, ax)
         people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
         for axes, is_topic in ((people, False), (topic, True)):
@@ -370,10 +394,11 @@ KINDS: Final = (
     (POLICIES[2], "masks", "masks of both alone", RED, "v"),
     (POLICIES[0], "masks", "number of words alone", GREY, "x"),
 )
-"""Policy and input of an attacker, with its label, colour and marker."""
+"""Combinations of policy and input that are shown, with label, colour and marker."""
 
 LISTED: Final = 0.5
-"""Share of a person's texts with the name below which the name counts as masked."""
+"""A name counts as masked if, after masking, it occurs in less than this share of the texts about
+the person."""
 
 
 def _write_head(result: Result) -> str:
@@ -398,7 +423,7 @@ def _write_figure(cells: tuple[Cell, ...]) -> str:
 
 
 def describe_findings(result: Result) -> list[str]:
-    """Return sentences on the people whose names are masked, and on the topic."""
+    """Return sentences that state what the attackers infer about people and topic."""
     sentences = []
     for policy, masking in zip(POLICIES[1:], result.maskings[1:], strict=True):
         hidden = [name for name in list_hidden(result, masking) if result.of(policy, "words", name)]

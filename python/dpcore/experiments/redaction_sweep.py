@@ -1,9 +1,10 @@
-"""Effect of masked words on inference of the set, the document and the words.
+"""Effect of masking words on attacks that infer a text's set, its original, or its words.
 
-Figures 1 and 2 of Gusain and Leith show the divergence of two sets of redacted texts, and the
-accuracy of an attack on the set, against the share of masked words. Here the estimates have error
-bars, a null distribution and certified bounds. An attack that finds the original of a redacted text
-is added.
+There are two sets of texts: sensitive texts and other texts. A share of the words of each text is
+masked. Figures 1 and 2 of Gusain and Leith show two results against this share: the divergence
+between the two sets of masked texts, and the accuracy of an attacker who infers the set of a text.
+This experiment adds error bars, a null distribution and certified lower bounds to both results. It
+also adds an attack that links a masked text to its original.
 """
 
 from __future__ import annotations
@@ -26,29 +27,31 @@ _LABEL_PERMUTATIONS: Final = {False: 20, True: 2}
 """Number of label permutations, without and with `quick`."""
 
 _COMPARED_ACCURACY: Final = 0.7
-"""Accuracy of the attack at which the utilities of the policies are compared."""
+"""Accuracy of the attack on the set, at which the utilities of the two choices of words are
+compared."""
 
 _COMPARED_LEVEL: Final = 0.95
-"""Level at which the attacks on the set and on the document are compared."""
+"""Share of masked words at which the attack on the set and the linking attack are compared."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the sets, and the number of splits.
+    """Options of the experiment: the texts, and the number of splits.
 
     Args:
-        trials: largest number of texts of the sensitive set, at least 100. The other set has the
+        trials: largest number of texts in the sensitive set, at least 100. The other set has the
             same size.
-        seed: int in [0, 2**63). The draw of the other set and the splits get separate seeds derived
-            from it.
-        seeds: number of splits. Defaults to 5, to 20 with `full`, and to 1 with `quick`.
-        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
-            generated.
-        full: True for 20 splits and twelve additional attackers.
-        quick: True for one split, few levels and few texts.
+        seed: int in [0, 2**63). The draw of the other set and the splits of the texts get separate
+            seeds derived from this seed.
+        seeds: number of random splits of the texts. The default is 5, or 20 if `full` is True, or 1
+            if `quick` is True.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
+        full: True for 20 splits, and for twelve additional attackers.
+        quick: True for a short run: one split, few shares of masked words, and few texts.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -59,22 +62,25 @@ class Config(TextOptions):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Run the sweep over random and ranked words.
+    """Run the attacks for every share of masked words.
+
+    The masked words are either random, or those that distinguish the two sets best ("ranked").
 
     Args:
         config: options of the experiment.
-        threads: not used, because the sweep has one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: not used, because the experiment runs on one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains the completed splits.
+        The result. If the user presses Ctrl-C, the result contains only the completed splits.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first split is completed.
+        ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
+            to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        ValueError: if `data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first split is completed.
 
     Source:
         Gusain and Leith (2023), figures 1 and 2.
@@ -108,13 +114,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """The sweep, and its findings.
+    """Results of the attacks for every share of masked words.
 
     Args:
-        config: the options.
-        corpus: source of the texts.
-        dropped: number of distinct texts that were left out, because they belong to both sets.
-        sweep: the sweep over random and ranked words.
+        config: options of the run.
+        corpus: description of the source of the texts.
+        dropped: number of distinct texts that were left out, because they occur in both sets.
+        sweep: results for every share of masked words, for random words and for ranked words.
     """
 
     corpus: str
@@ -122,7 +128,7 @@ class Result(Tabled[Config]):
     sweep: redaction.Sweep
 
     def findings(self) -> list[str]:
-        """Return sentences on the attacks on set and document, and on utility against attack."""
+        """Return sentences that compare the attacks, and that compare utility and attack."""
         sentences = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
@@ -143,10 +149,14 @@ class Result(Tabled[Config]):
         )
 
     def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
-        """Return the macro-F1 at the level where the attack falls to an accuracy and stays below.
+        """Return the utility at the share of masked words that reduces the attack to `accuracy`.
 
-        The curve is linear between levels. If the attack never crosses the accuracy, the result is
-        the macro-F1 of the nearest end.
+        The utility is the macro-F1 of a classifier on the masked texts. The share is the smallest
+        one above which the accuracy of the attack on the set stays below `accuracy`.
+
+        Between two measured shares, the function interpolates linearly. If the attack is always
+        above or always below `accuracy`, the function returns the utility at the largest or at the
+        smallest share.
         """
         points = self.sweep.of(policy)
         curve = np.array([[point.mean("accuracy"), point.mean("utility")] for point in points])
@@ -155,18 +165,18 @@ class Result(Tabled[Config]):
         return float(np.interp(accuracy, *curve[[min(first + 1, len(curve) - 1), first]].T))
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         left = f"{self.dropped:,} texts of both sets were left out; seed {self.config.seed}"
         head = f"Redacted texts: {self.corpus}{self.config.origin_note}\n{left}"
         return "\n\n".join([head, str(self.sweep), "\n".join(self.findings())])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
         return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw divergence, attack and linkage against the masked share, and the utility.
+        """Draw divergence, accuracy of the attacks, and utility against the share of masked words.
 
         Returns:
             A matplotlib figure.

@@ -1,9 +1,12 @@
-"""Renyi divergences of known mechanisms: estimates from outputs, compared with closed forms.
+"""Renyi divergences of eight mechanisms: estimates from outputs, and exact values.
 
-Outputs of eight mechanisms on two neighbouring inputs are drawn, and their divergence is estimated
-as for any two samples. The truth is known at every order, and so is the exact epsilon. This shows
-the accuracy of an estimate, the orders at which it is no longer resolved, and that no certified
-bound exceeds the truth.
+The experiment draws outputs of each mechanism on two neighbouring inputs. It then estimates the
+Renyi divergence of the two samples without knowledge of the mechanism. For these mechanisms, the
+true divergence is known at every order, and the true epsilon is known too. The experiment shows:
+
+- the error of the estimates;
+- the orders at which the sample is too small for a reliable estimate;
+- that the certified lower bounds do not exceed the true values.
 """
 
 from __future__ import annotations
@@ -33,31 +36,35 @@ NAME = "renyi-of-mechanisms"
 Curve = Callable[[Floats], Floats]
 
 MOST_DELTA: Final = 0.3
-"""Largest delta. Above it, one-sided noise may have a finite epsilon: delta covers the mass that is
-possible on one side only."""
+"""Largest allowed delta. With one-sided noise, some outputs are possible on one input only. If
+delta is larger than their probability, epsilon may be finite."""
 
 _ONE_SIDED_DISTANCE: Final = 0.5
-"""Distance of the inputs in pairs for one-sided noise."""
+"""Distance of the two inputs of the mechanisms with one-sided noise."""
 
 _RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
 
 _MIN_OUTPUTS: Final = 100
 _STATEMENTS_PER_MECHANISM: Final = 3
-"""Certified statements per mechanism: a curve in each direction, and an epsilon."""
+"""Number of certified bounds for each mechanism: one curve for each direction, and one epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A mechanism, a pair of inputs, and their true divergences.
+    """A mechanism, two inputs, and the true divergences of the outputs.
+
+    P0 is the law of the output on `x`, and P1 is the law of the output on `x_prime`.
 
     Args:
-        title: title in table and picture.
+        title: name of the mechanism in the table and in the picture.
         mechanism: mechanism that is called as ``mechanism(x, size, seed)``.
-        x: input of P0.
-        x_prime: input of P1.
-        exact: function from delta in (0, `MOST_DELTA`] to the smallest epsilon of both directions.
-        forward: function from orders to D_alpha(P0||P1).
-        backward: function from orders to D_alpha(P1||P0), or None if it equals `forward`.
+        x: the first input.
+        x_prime: the second input.
+        exact: function that returns the smallest epsilon for a delta in (0, `MOST_DELTA`]. This
+            epsilon holds in both directions.
+        forward: function that returns D_alpha(P0||P1) for an array of orders.
+        backward: function that returns D_alpha(P1||P0) for an array of orders, or None if this
+            divergence equals D_alpha(P0||P1).
     """
 
     title: str
@@ -74,12 +81,14 @@ def _make_constant_curve(value: float) -> Curve:
 
 
 _INFINITE: Final = _make_constant_curve(np.inf)
-"""Infinite curve at every order from 1 on, for outputs that are possible on one side only."""
+"""Divergence that is infinite at every order from 1 on, because some outputs are possible on one
+input only."""
 
 _ONE_RATIO: Final = _make_constant_curve(_ONE_SIDED_DISTANCE)
-"""Curve of two shifted exponential laws.
+"""Divergence between two exponential laws with different start points.
 
-Wherever the later law has mass, its density is e^distance times the other density.
+At every point where the law with the larger start point has a positive density, this density is
+e^distance times the density of the other law.
 """
 
 _LAPLACE: Final = partial(closed_forms.laplace_mechanism, sensitivity=1.0, scale=1.0)
@@ -93,9 +102,12 @@ _ANSWERS: Final = partial(
 
 
 def _answers_epsilon(delta: float) -> float:
-    """Compute epsilon of randomised response from delta = keep - e^epsilon wrong.
+    """Compute epsilon of randomised response by solving delta = keep - e^epsilon * wrong.
 
-    The event is the true value of P0.
+    Here `keep` is the probability that the output is the true value, and `wrong` is the probability
+    of each other value.
+
+    The event with the largest loss is "the output is the true value of the first input".
     """
     keep = _RANDOMISED_RESPONSE.keep
     wrong = (1.0 - keep) / (_RANDOMISED_RESPONSE.values - 1)
@@ -103,22 +115,29 @@ def _answers_epsilon(delta: float) -> float:
 
 
 def _laplace_epsilon(delta: float) -> float:
-    """Compute epsilon of one Laplace entry with loss 1 from delta = 1 - e^{(epsilon - 1)/2}."""
+    """Compute epsilon of a Laplace mechanism with loss 1: delta = 1 - e^{(epsilon - 1)/2}."""
     return max(0.0, 1.0 + 2.0 * math.log1p(-delta))
 
 
 def _entry_delta(epsilon: float, loss: float) -> float:
-    """Compute the privacy profile of one Laplace entry at any real epsilon."""
+    """Compute delta at any real epsilon for one entry with Laplace noise.
+
+    `loss` is the distance of the two inputs, divided by the scale of the noise.
+    """
     if epsilon >= loss:
         return 0.0
     return -math.expm1((epsilon - loss) / 2.0 if epsilon >= -loss else epsilon)
 
 
 def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
-    """Compute the profile of two Laplace entries: one profile averaged over the other's loss.
+    """Compute delta at `epsilon` for two entries with independent Laplace noise.
 
-    Under P0, the loss of an entry is `loss` with probability 1/2, -`loss` with probability e^-loss
-    / 2, and loss - 2 t with density e^-t / 2 in between.
+    `loss` is the pure epsilon of one entry. The function takes delta of the first entry at epsilon
+    minus the privacy loss of the second entry, and averages it over this privacy loss.
+
+    On the first input, the privacy loss of an entry is `loss` with probability 1/2, and -`loss`
+    with probability e^-loss / 2. Between these values, it is loss - 2 t, with density e^-t / 2 in
+    t.
     """
     from scipy.integrate import quad
 
@@ -181,14 +200,15 @@ class Config(Settings):
     """Options of the experiment: the number of outputs, delta and confidence.
 
     Args:
-        trials: number of outputs per side of every pair, at least 100.
-        delta: delta of the epsilons, in (0, 0.3]. It should be large enough for the sample to
-            resolve.
-        confidence: probability that all certified statements of the experiment hold together.
-        seed: int in [0, 2**63). Every sample gets a separate seed derived from it.
+        trials: number of outputs that are drawn on each of the two inputs of a mechanism, at least
+            100.
+        delta: delta at which epsilon is computed, in (0, 0.3]. Events with a probability of about
+            delta should occur many times among the outputs.
+        confidence: probability with which all certified bounds of the experiment hold together.
+        seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -203,22 +223,26 @@ class Config(Settings):
 
     @property
     def each(self) -> float:
-        """Confidence of one certified statement, so that all hold with `confidence`."""
+        """Confidence of each certified bound. All bounds then hold together with `confidence`."""
         return 1.0 - (1.0 - self.confidence) / (_STATEMENTS_PER_MECHANISM * len(CASES))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Row(Record):
-    """One mechanism.
+    """Estimates and true values for one mechanism.
+
+    The first axis of an array with shape (2, n_alpha) is the direction: D_alpha(P0||P1), then
+    D_alpha(P1||P0). P0 and P1 are the laws of the output on the two inputs.
 
     Args:
-        name: key in `CASES`.
-        truth: D_alpha in closed form, shape (2, n_alpha) as in the estimate.
-        estimate: estimate from the outputs only.
-        epsilon: epsilons of the estimate at the delta of the configuration.
-        exact: exact epsilon at this delta.
-        converted: closed form converted to this delta, for the larger direction. It is the value of
-            `epsilon_rdp` without estimation error.
+        name: key of the mechanism in `CASES`.
+        truth: true D_alpha at each order, shape (2, n_alpha).
+        estimate: D_alpha estimated from the outputs only, with certified lower bounds.
+        epsilon: values of epsilon that the estimate gives at the delta of the run.
+        exact: true epsilon at this delta.
+        converted: epsilon that follows from the true D_alpha at this delta, for the larger of the
+            two directions. It is the value that `epsilon.epsilon_rdp` would have without estimation
+            error.
     """
 
     name: str
@@ -230,19 +254,22 @@ class Row(Record):
 
     @property
     def title(self) -> str:
-        """Title of the mechanism."""
+        """Name of the mechanism in the table and in the picture."""
         return CASES[self.name].title
 
     @property
     def certified(self) -> Floats:
-        """Certified lower bounds, shape (2, n_alpha)."""
+        """Certified lower bounds on D_alpha, shape (2, n_alpha)."""
         certificate = self.estimate.certified
         assert certificate is not None
         return certificate
 
     @property
     def above(self) -> int:
-        """Number of certified statements above the truth: directions of the curve, and epsilon."""
+        """Number of certified bounds that are above the true value, from 0 to 3.
+
+        Each of the two directions counts once, and the bound on epsilon counts once.
+        """
         room = 1.0 + 1e-9
         curves = int((self.certified > self.truth * room).any(axis=1).sum())
         lower = self.epsilon.epsilon_lower
@@ -251,20 +278,22 @@ class Row(Record):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Draw outputs, estimate divergences and compare them, for every mechanism.
+    """Estimate the divergences of every mechanism, and compare them with the true values.
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores. It never changes a result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core. The number of threads never
+            changes a result.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each mechanism. After Ctrl-C, it contains the completed rows.
+        The result, which contains one `Row` for each mechanism. If the user presses Ctrl-C, the
+        result contains only the completed mechanisms.
 
     Raises:
         TypeError: if `config` belongs to another experiment.
-        KeyboardInterrupt: on Ctrl-C before the first mechanism is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
 
     Example:
         >>> result = run(Config(trials=500, seed=1))
@@ -301,22 +330,25 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Estimates and true values, by mechanism.
+    """Estimates and true values for every mechanism.
 
     Args:
         config: options of the run.
-        rows: one row for each mechanism.
+        rows: one `Row` for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def above(self) -> int:
-        """Certified statements above the truth: 0 with probability at least `confidence`."""
+        """Number of certified bounds above the true value, over all mechanisms.
+
+        The number is 0 with a probability of at least `confidence`.
+        """
         return sum(row.above for row in self.rows)
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         config = self.config
         curves = (
             _CurvePoint(row, side, place)
@@ -335,13 +367,13 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         return self.make_record(
             above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw truth, estimates with errors and certified bounds, for both directions.
+        """Draw true divergences, estimates with error bars, and certified bounds.
 
         Returns:
             A matplotlib figure.
@@ -363,33 +395,33 @@ class Result(Tabled[Config]):
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
-"""Orders of the table. The nearest orders of the grid are shown."""
+"""Orders that the table should show. It shows the nearest orders of the estimate."""
 
 
 def shown_orders(estimate: Estimate) -> list[int]:
-    """Return the positions of the orders that the table shows."""
+    """Return the indices of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 
 
 class _CurvePoint(NamedTuple):
-    """One order of one direction of a mechanism."""
+    """Estimate and true value at one order, in one direction, for one mechanism."""
 
     row: Row
     side: int
     place: int
 
     def of(self, values: Any) -> Any:
-        """Return the entry for this order and direction of an array of shape (2, n_alpha)."""
+        """Return the entry of an array of shape (2, n_alpha) for this direction and order."""
         return values[self.side, self.place]
 
     @property
     def error(self) -> float:
-        """Estimate minus truth."""
+        """Estimate of D_alpha minus the true value."""
         return float(self.of(self.row.estimate.value) - self.of(self.row.truth))
 
 
 def format_three_decimals(value: float | None, sign: str = "") -> str:
-    """Format a value with three decimals, as "inf", or as "-" if it is missing."""
+    """Format a value with three decimals. Infinity becomes "inf", and None becomes "-"."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:{sign}z.3f}"
@@ -422,7 +454,7 @@ _EPSILON_COLUMNS: Final = (
 
 
 def mechanism_to_dict(row: Row) -> dict[str, Any]:
-    """Return one mechanism as plain data for strict JSON."""
+    """Return the results of one mechanism as plain data, which can be written as strict JSON."""
     estimate, epsilon = row.estimate, row.epsilon
     return encode_entries(
         {"mechanism": row.name, "method": estimate.method, "alphas": estimate.alphas}
@@ -467,7 +499,7 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
 
 
 def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> None:
-    """Shade the intervals around the orders that are not resolved."""
+    """Shade the orders at which the sample is too small for a reliable estimate."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
     edges = np.exp([logs[0] - 0.06, *inner, logs[-1] + 0.06])
@@ -477,7 +509,10 @@ def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> 
 
 
 def _panel_limits(row: Row, side: int) -> tuple[float, float]:
-    """Return limits for all estimates and bounds, and for the truth as far as they stay visible."""
+    """Return the limits of the vertical axis of a panel.
+
+    All estimates and bounds are visible. The true curve may be cut off.
+    """
     values = np.concatenate([row.estimate.value[side], row.certified[side]])
     values, truth = values[np.isfinite(values)], row.truth[side][np.isfinite(row.truth[side])]
     low, high = min(0.0, float(values.min())), max(0.1, float(values.max()))

@@ -1,10 +1,15 @@
-"""Does the divergence of two sets of texts grow with its order, or is it the formula?
+"""Renyi divergence of two sets of texts against its order, by three methods.
 
 Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical texts against its
-order, and a line above it from which they compute an epsilon. Here the curve is estimated in three
-ways: by their formula as printed, by this formula with its misprints corrected, and by the
-cross-fitted score with its certified lower bound. All three are also computed for permuted labels,
-for which every divergence is 0.
+order alpha. The authors draw a straight line above this curve and compute an epsilon from the line.
+This experiment estimates the curve by three methods:
+
+- their formula as printed ("paper-literal");
+- their formula with its misprints corrected ("paper");
+- a classifier's score, fitted by cross-fitting, with a certified lower bound ("score").
+
+The experiment also applies all three methods to permuted labels, so that each text belongs to a
+random set. The true divergence is then 0 at every order.
 """
 
 from __future__ import annotations
@@ -31,41 +36,43 @@ from .running import Tabled, cell_seed, estimate_renyi, run_jobs, time_run
 NAME = "renyi-vs-alpha"
 
 ORDERS: Final = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-"""Orders of the curves. The formulas of the source divide by alpha - 1, so order 1 is missing."""
+"""Orders alpha of the divergences. Order 1 is missing, because the formulas of the source divide by
+alpha - 1."""
 
 METHODS: Final = {"paper-literal": 5, "paper": 5, "score": 20}
-"""Methods of `divergence.renyi`, with the number of neighbours of each."""
+"""Methods of `divergence.renyi`, with the number of nearest neighbours that each method uses."""
 
 DIM: Final = 50
-"""Dimension of a vector."""
+"""Dimension of the vector of a text."""
 
 DELTA: Final = 0.05
-"""Delta of every epsilon."""
+"""Delta at which every epsilon is computed."""
 
 _DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
 """Number of label permutations in each draw, without and with `quick`."""
 
 Curves = tuple[tuple[float, ...], ...]
-"""D(sensitive||rest) and D(rest||sensitive) at each order, in nats."""
+"""Divergences at each order in nats: from the sensitive set to the other set, and back."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the sets, and the number of draws.
+    """Options of the experiment: the texts, and the number of draws of the other set.
 
     Args:
-        trials: largest number of texts of the sensitive set, at least 100. The other set has the
+        trials: largest number of texts in the sensitive set, at least 100. The other set has the
             same size.
-        seed: int in [0, 2**63). Draws, permutations and folds get separate seeds derived from it.
-        seeds: number of draws of the other set. Defaults to 5, to 20 with `full`, and to 1 with
-            `quick`.
-        data: folder of the corpora, with medical/abstracts.csv in it. By default, texts are
-            generated.
-        full: True for 20 draws.
-        quick: True for one draw and few permutations.
+        seed: int in [0, 2**63). The draws, permutations and folds get separate seeds derived from
+            this seed.
+        seeds: number of random draws of the other set. The default is 5, or 20 if `full` is True,
+            or 1 if `quick` is True.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
+        full: True for 20 draws of the other set.
+        quick: True for a short run: one draw of the other set and few permutations.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -76,19 +83,26 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Curves of one method on one draw of the other set.
+    """Divergences at every order by one method, for one draw of the other set.
+
+    An array of shape `(2, orders)` has one row for each direction: from the sensitive set to the
+    other set, and back. All divergences are in nats.
 
     Args:
-        method: a key of `METHODS`.
+        method: name of the method, a key of `METHODS`.
         number: number of the draw, from 0.
-        value: estimates, shape `(2, orders)`.
-        belief: belief in each estimate, in the same shape.
-        ceiling: largest value that the method can give, or None if it has no ceiling.
-        certified: lower bounds at 95 % in each direction. None except for "score".
-        epsilon_lower: epsilon certified at `DELTA` by a held-out event. None except for "score".
-        null: estimates for permuted labels, shape `(permutations, 2, orders)`.
-        null_certified: lower bounds for permuted labels, in the same shape. None except for
-            "score".
+        value: estimated divergences, shape `(2, orders)`.
+        belief: statement on the reliability of each estimate, such as "estimate only", shape
+            `(2, orders)`.
+        ceiling: largest divergence that the method can return for these numbers of texts, shape
+            `(2, orders)`. It is None if the method has no such limit.
+        certified: lower bounds on the divergences, shape `(2, orders)`, with 95 % confidence in
+            each direction. Only the method "score" gives such bounds; otherwise, the value is None.
+        epsilon_lower: certified lower bound on epsilon at `DELTA`. Only the method "score" gives
+            this bound; otherwise, the value is None.
+        null: estimated divergences for permuted labels, shape `(permutations, 2, orders)`.
+        null_certified: lower bounds for permuted labels, shape `(permutations, 2, orders)`, or None
+            if the method is not "score".
     """
 
     method: str
@@ -104,22 +118,24 @@ class Cell(Shown):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Estimate the curves of every method on every draw.
+    """Estimate the divergences by every method, for every draw of the other set.
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to all cores. It never changes a result.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is one thread per core. The number of threads never
+            changes a result.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each draw and method.
+        The result, which contains one `Cell` for each draw and method.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few texts.
-        KeyboardInterrupt: on Ctrl-C before the first cell.
+        ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
+            to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        ValueError: if `data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first method is completed.
 
     Source:
         Gusain and Leith (2025), supplement, figure 3.
@@ -142,7 +158,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
-    """Return the vectors of both sets, stacked, by an encoder that is fitted on other texts."""
+    """Return the vectors of the sensitive set, followed by those of the drawn set.
+
+    The encoder is fitted on texts that belong to neither set.
+    """
     size = len(sets.sensitive)
     rng = np.random.default_rng(cell_seed(config.seed, f"draw {number}"))
     order = rng.permutation(len(sets.rest))
@@ -153,7 +172,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
 def _make_cell(
     config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
-    """Estimate the curves of one method on one draw, and for permuted labels."""
+    """Estimate the divergences by one method for one draw, and for permuted labels."""
     rows = features(number)
     size = len(rows) // 2
     seed = cell_seed(config.seed, f"folds {number}")
@@ -189,14 +208,14 @@ def _to_curves(values: Any) -> Curves:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Curves of all draws and methods.
+    """Divergences of all draws and methods.
 
     Args:
-        config: the options.
-        corpus: source of the texts.
-        sizes: number of texts of each set, number of texts on which the encoder was fitted, and
-            number of texts that were left out because they belong to both sets.
-        cells: one cell for each draw and method.
+        config: options of the run.
+        corpus: description of the source of the texts.
+        sizes: three numbers: texts in each set, texts on which the encoder was fitted, and texts
+            that were left out because they occur in both sets.
+        cells: one `Cell` for each draw and method.
     """
 
     corpus: str
@@ -205,43 +224,57 @@ class Result(Tabled[Config]):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Methods for which there are curves."""
+        """Names of the methods that the result contains."""
         return tuple(dict.fromkeys(cell.method for cell in self.cells))
 
     def of(self, method: str) -> tuple[Cell, ...]:
-        """Return the cells of a method, one per draw; may be empty after Ctrl-C."""
+        """Return the results of a method, one for each draw.
+
+        The tuple is empty if the user pressed Ctrl-C before this method was used.
+        """
         return tuple(cell for cell in self.cells if cell.method == method)
 
     def mean(self, method: str, name: str = "value") -> Floats:
-        """Return the mean over the draws, shape `(2, orders)`.
+        """Return the mean of a field of `Cell` over the draws, shape `(2, orders)`.
 
         Args:
-            method: a key of `METHODS`.
-            name: a field of `Cell` with a value at each order. Values for permuted labels are also
-                averaged over the permutations.
+            method: name of the method, a key of `METHODS`.
+            name: name of a field of `Cell` with a value at each order. The values for permuted
+                labels are also averaged over the permutations.
         """
         curves = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
         return np.asarray(curves.mean(axis=tuple(range(curves.ndim - 2))))
 
     def sd(self, method: str) -> Floats | None:
-        """Return the standard deviation over the draws, or None for a single draw."""
+        """Return the standard deviation of the estimates over the draws, shape `(2, orders)`.
+
+        The value is None if the result contains a single draw.
+        """
         curves = np.array([cell.value for cell in self.of(method)])
         return curves.std(axis=0, ddof=1) if len(curves) > 1 else None
 
     def resolved(self, method: str) -> Flags:
-        """Return True at the orders where the belief is "estimate only" in every draw."""
+        """Return the reliable estimates as a boolean array of shape `(2, orders)`.
+
+        An entry is True if the belief in the estimate is "estimate only" in every draw. The other
+        beliefs state why an estimate is not reliable.
+        """
         beliefs = np.array([cell.belief for cell in self.of(method)])
         return np.asarray((beliefs == ESTIMATE).all(axis=0))
 
     def line(self, method: str, name: str = "value") -> Line:
-        """Return the source's line above the mean curve of the larger direction.
+        """Return the straight line above the curve, computed as in the source.
 
-        It is fitted to all orders, reliable or not, as in the source. Its epsilon is not a bound.
+        The curve is the mean divergence over the draws, in the larger of the two directions at each
+        order.
+
+        As in the source, the line is fitted at all orders, even if the estimates are not reliable.
+        The epsilon of the line is not a bound.
         """
         return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
 
     def table(self) -> str:
-        """Return the curves and the findings as text."""
+        """Return the divergences as a text table, followed by the findings."""
         return self.join_parts(
             _write_head(self),
             align_rows(_make_rows(self), left=(0, 1)),
@@ -253,7 +286,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         facts: dict[str, Any] = {"orders": list(ORDERS), "findings": describe_findings(self)}
         facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}
@@ -264,7 +297,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the curves, with one panel per method."""
+        """Draw the divergences against the order, with one panel for each method."""
         picture = make_canvas(3.7, ax)
         panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
         for panel, method in zip(panels, METHODS, strict=True):
@@ -281,7 +314,7 @@ class Result(Tabled[Config]):
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
-"""Directions: from the sensitive set S to the rest R, and from R to S."""
+"""Directions of the divergence: from the sensitive set S to the other set R, and from R to S."""
 
 _METHOD_TITLES: Final = dict(
     zip(METHODS, ("formula as printed", "formula corrected", "score, and certified"), strict=True)
@@ -289,14 +322,15 @@ _METHOD_TITLES: Final = dict(
 
 
 def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
-    """Fit a + b / (alpha - 1) to a curve at `ORDERS` by least squares.
+    """Fit a + b / (alpha - 1) to the values of a curve at `ORDERS` by least squares.
 
-    The printed formula gives such a curve for any two sets: ln(p^alpha / q^(alpha - 1)) / (alpha -
-    1) equals ln(p/q) + ln(p) / (alpha - 1). Thus a estimates the KL divergence, and b is the mean
+    The formula that the source prints gives a curve of this shape for any two sets. The reason is
+    that ln(p^alpha / q^(alpha - 1)) / (alpha - 1) equals ln(p/q) + ln(p) / (alpha - 1), where p and
+    q are the densities of the two sets. Therefore a estimates the KL divergence, and b is the mean
     log-density of the first set.
 
     Returns:
-        a, b, and the largest distance of the curve from the values.
+        a, b, and the largest absolute difference between the fitted curve and `values`.
 
     Example:
         >>> a, b, distance = fit_hyperbola(2.0 + 3.0 / (np.array(ORDERS) - 1.0))
@@ -345,7 +379,7 @@ def _write_number(value: float, mark: str = "") -> str:
 
 
 def describe_findings(result: Result) -> list[str]:
-    """Return a sentence on each formula, on the lines, and on the certified bounds."""
+    """Return sentences on the methods, on the straight lines, and on the certified bounds."""
     sentences = []
     for method in result.methods:
         mean, null = result.mean(method)[0], result.mean(method, "null").mean(axis=0)

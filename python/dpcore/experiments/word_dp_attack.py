@@ -1,9 +1,14 @@
-"""Leakage of the subject and the author of texts whose words were replaced for privacy.
+"""Attacks on texts whose words were replaced by word-level private mechanisms.
 
-Figure 4 of Gusain and Leith states that an attack on word-level privacy remains accurate down to
-small values of epsilon. Here the same attack is used on every mechanism. The exact loss of two
-words, the share of unchanged words, and the share of texts that are linked to their originals are
-shown too. They show that an epsilon of one mechanism does not describe another mechanism.
+A word-level mechanism replaces each word of a text by a random word. Figure 4 of Gusain and Leith
+states that an attack, which infers to which of two sets a text belongs, remains accurate down to
+small values of epsilon. This experiment uses the same attack on every mechanism, and also shows:
+
+- the largest privacy loss of two words;
+- the share of words that the mechanism leaves unchanged;
+- the share of rewritten texts that an attacker links to their originals.
+
+These results show that the same epsilon has a different meaning for each mechanism.
 """
 
 from __future__ import annotations
@@ -47,12 +52,13 @@ GRID: Final[dict[str, tuple[float, ...]]] = {
     "MetricLaplace": (5.0, 10.0, 50.0, 100.0),
     "Vickrey": (5.0, 10.0, 50.0, 100.0),
 }
-"""Values of epsilon for each mechanism."""
+"""Values of epsilon at which each mechanism is attacked."""
 
 _QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
 
 LINKED_WORDS: Final = 100
-"""Number of words of a text that is linked. Generated texts are shorter and use ten."""
+"""Number of words of each text in the attack that links texts. For generated texts, which are
+shorter, the number is ten."""
 
 SHARES: Final = (0.4, 0.3, 0.3)
 """Shares of training, validation and test texts."""
@@ -64,13 +70,16 @@ _SPLIT_PERMUTATIONS: Final = 3
 _INVERSE_PENALTY: Final = 10.0
 
 _MIN_WORD_COUNT: Final = 4
-"""Smallest number of occurrences, in other texts, of a word with a vector."""
+"""Smallest number of occurrences of a word that gets a vector, in the texts on which the vectors
+are trained."""
 
 _WORD2VEC_EPOCHS: Final = 10
-"""With gensim's default of five epochs, vectors of so few texts are nearly parallel."""
+"""Number of epochs of the word vectors. With gensim's default of five epochs, vectors that are
+trained on so few texts are nearly parallel."""
 
 _FREQUENT_SHARE: Final = 0.1
-"""Share of words, the most frequent in other texts, that are not sensitive in SanTextPlus."""
+"""Share of the vocabulary that SanTextPlus does not treat as sensitive: the words that are most
+frequent in public texts."""
 
 _COUNT_SMOOTHING: Final = 0.5
 """Number added to the count of every word before its frequency is estimated."""
@@ -81,13 +90,17 @@ class Config(TextOptions):
     """Options of the experiment: the texts, and the number of splits.
 
     Args:
-        trials: largest number of texts of the sensitive set. Equally many others are drawn.
-        seed: int in [0, 2**63). Splits, draws and attackers get separate seeds derived from it.
-        seeds: number of splits. Mean and spread over them are shown. Defaults to 3, or to 1 if
-            `quick`.
-        data: folder of the corpora that contains medical/abstracts.csv. None generates texts.
-        full: True to add the twelve usual attackers, which take 15 to 25 seconds per split.
-        quick: True for four points and one split.
+        trials: largest number of texts in the sensitive set. The other set has the same number of
+            texts.
+        seed: int in [0, 2**63). The splits, draws and attackers get separate seeds derived from
+            this seed.
+        seeds: number of random splits of the texts. The table shows the mean and the standard
+            deviation over the splits. The default is 3, or 1 if `quick` is True.
+        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
+            dpcore generates texts.
+        full: True to add twelve attackers (the usual text classifiers), which take 15 to 25 seconds
+            for each split.
+        quick: True for a short run: one split, and four combinations of mechanism and epsilon.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -103,35 +116,42 @@ class Config(TextOptions):
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """Values of epsilon for each mechanism."""
+        """Values of epsilon at which each mechanism is attacked."""
         return _QUICK_GRID if self.quick else GRID
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Results of one mechanism at one epsilon.
+    """Results of all attacks on one mechanism at one epsilon.
 
     Args:
-        mechanism: class of the mechanism, or "none" for unchanged texts.
-        epsilon: parameter of the mechanism. 0 for "none".
-        loss: largest loss of any two words in nats. It is inf if two words share no outputs.
-        is_exact: False if `loss` is a bound from the noise.
-        kept: share of unchanged words in the first split.
-        accuracy: accuracy of the logistic regression chosen on validation texts, for each split.
-        interval: interval of the accuracy in the first split.
-        majority: floor of the accuracy in the first split.
-        boosted_trees: accuracy of scikit-learn's boosted trees on mean vectors, for each split.
-        informed: accuracy of an attacker who knows the table and the originals of the training
-            texts, for each split. Empty without a table.
-        usual: accuracy of the best of the twelve usual attackers, for each split. Empty unless
-            `full`.
-        divergences: estimates of KL and D_2 from the sensitive set, shape `(splits, 2)`. They are
-            not bounds.
-        beliefs: verdict on the estimates of the first split, one for each order.
-        null: estimates with permuted labels, shape `(splits x 3, 2)`.
-        linked: share of the texts that were linked to their originals, with its interval.
-        linked_texts: number of these texts.
-        linked_words: number of words of each of them.
+        mechanism: name of the mechanism's class, or "none" for unchanged texts.
+        epsilon: parameter epsilon of the mechanism, or 0 for "none".
+        loss: largest privacy loss of any two input words, in nats. It is infinite if an output is
+            possible for only one of two words.
+        is_exact: True if `loss` is exact. False if `loss` is an upper bound, computed from the law
+            of the noise.
+        kept: share of the words that the mechanism left unchanged, in the first split.
+        accuracy: accuracy of the attack on the set of a text, for each split. The attack is the
+            better of two logistic regressions on the validation texts.
+        interval: 95 % confidence interval of `accuracy` in the first split.
+        majority: accuracy of the best constant prediction in the first split.
+        boosted_trees: accuracy of scikit-learn's boosted trees, for each split. Their input is the
+            mean word vector of a text.
+        informed: accuracy, for each split, of an attacker who knows the original training texts and
+            the table of output probabilities of each word. It is empty if the mechanism has no such
+            table.
+        usual: accuracy of the best of the twelve additional attackers, for each split. It is empty
+            if `full` is False.
+        divergences: estimated divergences KL and D_2 from the rewritten sensitive set to the other
+            rewritten set, shape `(splits, 2)`. The estimates are not bounds.
+        beliefs: statements on the reliability of the estimates of KL and D_2 in the first split.
+        null: the same estimates for permuted labels, three permutations for each split, shape
+            `(splits x 3, 2)`.
+        linked: share of the rewritten texts that were linked to the right original, and the two
+            ends of its confidence interval.
+        linked_texts: number of rewritten texts in the attack that links texts.
+        linked_words: number of words of each of these texts.
     """
 
     mechanism: str
@@ -153,13 +173,13 @@ class Cell(Shown):
     linked_words: int
 
     def mean(self, name: str) -> float:
-        """Return the mean accuracy of an attacker over the splits."""
+        """Return the mean over the splits of the field `name`, such as "accuracy"."""
         return statistics.fmean(getattr(self, name))
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """Texts of both sets with their vectors, and the weights of words."""
+    """Texts of the two sets, word vectors, and the TF-IDF weights of words."""
 
     texts: tuple[str, ...]
     truth: Ints
@@ -170,25 +190,27 @@ class _Texts:
 
 @time_run("gensim.models", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Attack the rewritten texts of every mechanism at every epsilon.
+    """Attack the texts that every mechanism rewrites, at every epsilon.
 
     Args:
         config: options of the experiment.
-        threads: checked but not used. Draws use all cores, and attackers use one.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: not used, but an invalid number raises an error. The mechanisms use all cores, and
+            the attackers use one core.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each mechanism and epsilon.
+        The result, which contains one `Cell` for each mechanism and epsilon.
 
     Raises:
-        ModuleNotFoundError: if gensim or scikit-learn is missing. The message states how to install
-            it.
-        FileNotFoundError: if the folder lacks a file.
-        KeyboardInterrupt: on Ctrl-C before the first result.
+        ModuleNotFoundError: if gensim or scikit-learn is not installed. The message of the error
+            states how to install the package.
+        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is attacked.
 
     Source:
-        Gusain and Leith (2025), figure 4. The docstrings of the mechanisms name their own sources.
+        Gusain and Leith (2025), figure 4. The docstring of each mechanism names the source of the
+        mechanism.
 
     Example:
         >>> from importlib.util import find_spec
@@ -205,7 +227,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _prepare_sets(config: Config) -> tuple[str, _Texts]:
-    """Return the name of the corpus, and both sets with vectors that were learnt from others."""
+    """Return the source of the texts, and the two sets with word vectors.
+
+    The word vectors are trained on texts that belong to neither set.
+    """
     origin, *sets, _ = split_texts(config, 2_000 if config.quick else 6_000)
     rng = np.random.default_rng(cell_seed(config.seed, "sets"))
     chosen, others = (
@@ -236,7 +261,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
 
 
 def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
-    """Attack one mechanism in all splits."""
+    """Attack the texts that one mechanism rewrites, in all splits."""
     mechanism = _make_mechanism(name, prepared.vectors, epsilon)
     # One call is used, because every call prepares the rows of a large table again.
     seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
@@ -272,7 +297,7 @@ def _make_mechanism(name: str, vectors: Embedding, epsilon: float) -> Any:
 
 
 def _worst_loss(mechanism: Any) -> tuple[float, bool]:
-    """Return the largest loss of any two words, and True if it is exact."""
+    """Return the largest privacy loss of any two words, and True if this value is exact."""
     # SanTextPlus: a word that is kept and not sensitive is revealed.
     if mechanism is None or isinstance(mechanism, words.SanTextPlus):
         return math.inf, True
@@ -291,7 +316,7 @@ def _rewrite_texts(mechanism: Any, texts: list[str], seed: int) -> list[str]:
 
 
 def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linkage:
-    """Link rewritten texts of one length to their originals."""
+    """Link rewritten texts, which all have the same number of words, to their originals."""
     length = LINKED_WORDS if config.data is not None else 10
     known_words = ([w for w in text.split() if w in prepared.vectors] for text in prepared.texts)
     originals = [
@@ -304,7 +329,7 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
 
 
 def _deal_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
-    """Return the part of every text, at random within each of two sets of the same size."""
+    """Assign each text of two equally large sets at random to "train", "valid" or "test"."""
     rng = np.random.default_rng(seed)
     ends = np.cumsum(np.round(np.array(SHARES[:2]) * size).astype(int))
     parts = np.repeat(["train", "valid", "test"], np.diff([0, *ends, size]))
@@ -315,7 +340,7 @@ def _attack_split(
     config: Config, prepared: _Texts, rewritten: list[str], split: npt.NDArray[np.str_],
     ratio: Floats | None, seed: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """Attack one split, and estimate the divergence of both sets."""
+    """Attack one split, and estimate the divergence between the two rewritten sets."""
     corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
     counted = prepared.weights.transform(rewritten)
     words = (counted > 0).astype(float)
@@ -353,10 +378,11 @@ def _attack_split(
 def _find_log_ratios(
     prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
 ) -> Sequence[Floats | None]:
-    """Return the log ratio of each output's probabilities in both sets, for each split.
+    """Return, for each split and output word, the log ratio of its probability in the two sets.
 
-    The attacker knows the table, and how often each word occurs in the original training texts of
-    each set. Without a table there is no ratio.
+    The attacker knows the table of output probabilities of each word. The attacker also knows how
+    often each word occurs in the original training texts of each set. The ratio is None if the
+    mechanism has no table.
     """
     if not (mechanism is None or isinstance(mechanism, TableMechanism)):
         return [None] * len(splits)
@@ -374,7 +400,7 @@ def _find_log_ratios(
 
 
 def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
-    """Return the share of the replaced words that are unchanged."""
+    """Return the share of the words with a vector that the mechanism left unchanged."""
     vector_rows, same, total = prepared.vectors.rows, 0, 0
     for text, other in zip(prepared.texts, rewritten, strict=True):
         # Unchanged texts still contain their unknown words.
@@ -387,7 +413,7 @@ def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
 
 
 def _make_set_attackers(width: int) -> list[Attacker]:
-    """Return logistic regressions on the weights of words and on mean vectors."""
+    """Return two logistic regressions: on the TF-IDF weights, and on the mean word vectors."""
     linear = require_module("sklearn.linear_model", NAME)
     scaling = require_module("sklearn.preprocessing", NAME)
     pipeline = require_module("sklearn.pipeline", NAME)
@@ -400,7 +426,10 @@ def _make_set_attackers(width: int) -> list[Attacker]:
 
 
 def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
-    """Estimate KL and D_2 of the sensitive set from the other, and both on permuted labels."""
+    """Estimate KL and D_2 from the sensitive set to the other set.
+
+    The same divergences are also estimated for permuted labels.
+    """
     rng = np.random.default_rng([seed, 1])
 
     def divergences(labels: Ints, **options: Any) -> Any:
@@ -419,15 +448,15 @@ def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attacks, by mechanism.
+    """Results of the attacks on all mechanisms.
 
     Args:
         config: options of the run.
-        corpus: source of the texts.
-        vectors: number of words with vectors, and their dimension.
-        covered: share of the words of the texts that have vectors.
+        corpus: description of the source of the texts.
+        vectors: number of words with vectors, and the dimension of the vectors, as text.
+        covered: share of the words in the texts that have a vector.
         texts: number of texts of each set.
-        cells: one cell for each mechanism and epsilon.
+        cells: one `Cell` for each mechanism and epsilon.
     """
 
     corpus: str
@@ -437,15 +466,15 @@ class Result(Tabled[Config]):
     cells: tuple[Cell, ...]
 
     def __getitem__(self, key: tuple[str, float]) -> Cell:
-        """Return the cell of a mechanism and an epsilon.
+        """Return the results for a mechanism and an epsilon, such as `result["SanText", 1.0]`.
 
         Raises:
-            KeyError: if there is no such cell.
+            KeyError: if the result does not contain this mechanism and epsilon.
         """
         return {(cell.mechanism, cell.epsilon): cell for cell in self.cells}[key]
 
     def table(self) -> str:
-        """Return the results as text, with the cases in which the source's claim holds."""
+        """Return the results as a text table, with the cases in which the source's claim holds."""
         columns = [column for column in _COLUMNS if column.head != "usual" or self.config.full]
         return self.join_parts(
             _write_head(self),
@@ -455,7 +484,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for strict JSON."""
+        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
         return self.make_record(
             corpus=self.corpus,
             vectors=self.vectors,
@@ -466,7 +495,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw attack, linkage, loss and share of unchanged words against epsilon."""
+        """Draw accuracy, linked texts, privacy loss and unchanged words against epsilon."""
         picture = make_canvas(4.8, ax)
         (attack, informed, linkage), (loss, kept, divergence) = picture.subplots(2, 3, sharex=True)
         for name in GRID:
@@ -552,7 +581,7 @@ def _write_legend(result: Result) -> str:
 
 
 def describe_claim(result: Result) -> list[str]:
-    """Return sentences that state at which low epsilons the attack remains accurate."""
+    """Return sentences that state for which mechanisms the attack is accurate at low epsilon."""
     sentences = [
         "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "
         "better of attack and trees\nexceeds the floor by more than the whole width of its interval"
@@ -610,7 +639,7 @@ def _draw_mechanism_line(
     values: Callable[[Cell], Sequence[float]],
     is_full: Callable[[Cell], bool] = lambda cell: True,
 ) -> None:
-    """Draw mean and spread of finite values of one mechanism against epsilon."""
+    """Draw mean and standard deviation of the finite values of one mechanism."""
     points = [(cell, *mean_and_sd(values(cell))) for cell in cells]
     points = [point for point in points if math.isfinite(point[1])]
     if not points:
@@ -632,6 +661,6 @@ def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> N
 
 
 def _summarise_claim(result: Result) -> str:
-    """Return the mechanisms whose attack is above the floor at their lowest epsilon."""
+    """Return a sentence that lists the mechanisms with an accurate attack at low epsilon."""
     names = [line.split(":")[0].strip() for line in describe_claim(result)[1:] if ": yes" in line]
     return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"

@@ -1,4 +1,4 @@
-"""Audits of mechanisms in released packages of differential privacy, called as users call them."""
+"""Audits of mechanisms in released packages of differential privacy."""
 
 from .experiment import NAME, Config, Result, run
 from .rows import Row

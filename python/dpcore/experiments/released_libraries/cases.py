@@ -1,7 +1,8 @@
-"""Cases of the experiment: mechanisms of released packages, each with the claim of its authors.
+"""Mechanisms of released packages that the experiment audits, each with its claim.
 
-A case is only a description. Its package is imported in a separate process when the mechanism is
-built. The facts (claim, place of the claim, true loss, cause) hold for the version in the case.
+A case describes one mechanism of a package. The description does not import the package; a separate
+process imports it to build the mechanism. The facts in a case (such as claim, true loss and cause
+of a fault) hold for the package version that the case states.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from ...errors import choice, invalid
 from ...report.shown import Shown
 
 Reading = Literal["claim", "known misuse", "relation unclear", "release unclear", "source only"]
-"""Meaning of a refutation of a case.
+"""Conclusion that a refutation of a claim allows.
 
-"claim": the claim is violated. The other four values state why a refutation is not a violation.
-"known misuse": the arguments are a known misuse. "relation unclear" and "release unclear": the
-package does not state which inputs are neighbours, or which values are released. "source only": the
-fault is visible in the source, and the audit does not show it.
+"claim" means that the claim is violated. The other four values state why a refutation is not a
+violation. "known misuse": the call uses the package in a way that is known to be wrong. "relation
+unclear": the package does not state which inputs are neighbours. "release unclear": the package
+does not state which values are released. "source only": the source code shows a fault, but the
+audit does not.
 """
 
 ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -37,32 +39,38 @@ ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
 """Environments, each with the packages that can be installed in it together."""
 
 PACKAGES: Final = tuple(name for names in ENVIRONMENTS.values() for name in names)
-"""Names of the packages on the index, in the order of the table."""
+"""Names of the packages on PyPI, in the order of the table."""
 
 _MODULES: Final = ("diffprivlib", "google", "opendp", "local", "training", "small", "databases")
-"""Files of the cases, without the ending `_cases`."""
+"""Names of the modules that define cases, without the suffix `_cases`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Facts(Shown):
-    """The facts about a mechanism of a released package, which a case and its row share.
+    """Facts about a mechanism of a released package.
+
+    `Case` (the description) and `Row` (the result of the audit) inherit these fields.
 
     Args:
-        package: name of the package on the index.
-        version: version for which the facts were established; in a row, the version that ran.
-        name: the call, with its parameters.
-        claim: the epsilon that the package claims for this call.
-        delta: the delta of the claim.
-        relation: the neighbouring relation, in words.
-        stated: the place where the package states claim and relation.
-        release: description of the value that the user of the package releases.
-        reading: meaning of a refutation.
-        true_loss: the loss on this pair, computed without dpcore, or None if it is not known.
-        cause: the reason for a violation, in one sentence, with file and line.
-        disclosure: address of a public issue or fix, or "reported YYYY-MM-DD".
-        fixed: version in which the fault is mended, or "".
-        reply: the maintainers' reply in one sentence, or "".
-        alteration: change in the package that it needs to run, or "".
+        package: name of the package on PyPI.
+        version: package version for which the facts were established. In a `Row`, it is the version
+            that was audited.
+        name: the audited call with its parameters, as text.
+        claim: epsilon that the package claims for this call.
+        delta: claimed delta.
+        relation: description of which inputs are neighbours.
+        stated: place in the package or its documentation that states the claim and the relation.
+        release: description of the value that a user of the package publishes.
+        reading: conclusion if the audit refutes the claim. "claim" means that the claim is
+            violated. The other values state why a refutation is not a violation.
+        true_loss: true privacy loss on the audited pair, computed without dpcore, or None if it is
+            not known.
+        cause: cause of a violation in one sentence, with file and line.
+        disclosure: web address of a public issue or fix, or "reported YYYY-MM-DD" if the fault was
+            reported privately.
+        fixed: first version without the fault, or "".
+        reply: reply of the package's maintainers in one sentence, or "".
+        alteration: change that was necessary to make the package run, or "".
     """
 
     package: str
@@ -84,16 +92,18 @@ class Facts(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Case(Facts):
-    """One mechanism of a released package, its claim and the pair on which it is audited.
+    """One mechanism of a released package, with its claim and the audited pair of inputs.
 
     Args:
-        build: returns the mechanism: an object that `dpcore.audit` takes, `(x, size, rng)`, or a
-            function of one input that returns one output.
-        pair: two inputs that are neighbours under the relation.
-        trials: draws per side.
-        attack: returns the attack, or None for the default.
-        seconds: time limit of the case.
-        slow: True for a case that runs with `slow` only.
+        build: function without arguments that returns the mechanism. A mechanism is an object that
+            `dpcore.audit` accepts, a function `(x, size, rng)` that returns `size` outputs, or a
+            function that takes one input and returns one output.
+        pair: two neighbouring inputs.
+        trials: number of outputs that the audit draws on each of the two inputs.
+        attack: function without arguments that returns the attack. None means the default attack of
+            `dpcore.audit`.
+        seconds: time limit for the audit in seconds.
+        slow: True if the experiment audits this case only with the option `slow`.
     """
 
     build: Callable[[], Any]
@@ -104,7 +114,7 @@ class Case(Facts):
     slow: bool = False
 
     def __post_init__(self) -> None:
-        """Check the fields with a list of values, and that the sources of the claim are given."""
+        """Check the fields with a fixed list of values, and the required texts."""
         choice("package", self.package, PACKAGES)
         choice("reading", self.reading, get_args(Reading))
         for name in ("version", "name", "relation", "stated"):
@@ -113,7 +123,9 @@ class Case(Facts):
 
 
 def import_attribute(path: str) -> Any:
-    """Import a module by its dotted path and return it, or the attribute after the colon.
+    """Import a module by its dotted name, and return the module or one of its attributes.
+
+    In "math:sqrt", the attribute follows the colon.
 
     Example:
         >>> import_attribute("math:sqrt")(4.0)
@@ -131,10 +143,10 @@ def list_cases(package: str, *, slow: bool = False) -> tuple[Case, ...]:
 
     Args:
         package: one of `PACKAGES`.
-        slow: True includes the slow cases.
+        slow: True to include the slow cases.
 
     Returns:
-        The cases, in the order of their file.
+        The cases, in the order in which the file defines them.
 
     Example:
         >>> list_cases("numpy")[0].claim

@@ -1,7 +1,7 @@
-"""Cases of databases: smartnoise-sql, smartnoise-synth and tmlt-core.
+"""Audited mechanisms of database packages: smartnoise-sql, smartnoise-synth, tmlt-core.
 
-A query with GROUP BY over many equal groups makes an independent draw in each of them, so that one
-call of the package returns many outputs.
+Many audits use a query with GROUP BY on a table with many equal groups. The package adds
+independent noise in each group, so that a single call returns many outputs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ _sql = partial(
 def _build_query(
     select: str, also: str = "", mechanism: str = "", **table: Any
 ) -> Callable[[], Callable[..., Any]]:
-    """Return a function that builds a query at epsilon 1 and delta .01, with a draw a group.
+    """Return a function that builds a query at epsilon 1 and delta 0.01.
 
-    The input is the rows of one group: pairs of a person and a value. `also` is a further column
-    of GROUP BY, `mechanism` replaces that of counts, and `table` are options of the table.
+    Each group of the query gives one output.
+
+    The input of the query is the list of rows of one group. A row is a pair of a person and a
+    value. `also` is a further column of GROUP BY, `mechanism` is the noise mechanism for counts,
+    and `table` contains options of the table.
     """
 
     def build() -> Callable[..., Any]:
@@ -68,7 +71,7 @@ def _build_query(
 
 
 def _describe_table(lower: float = 0.0, upper: float = 1.0, **options: Any) -> dict[str, Any]:
-    """Return the metadata of the table a.b."""
+    """Return the metadata of the table a.b, which describes its columns."""
     value = {"type": "float", "lower": lower, "upper": upper}
     columns: dict[str, Any] = {"g": {"type": "int"}, "value": value}
     if not options.get("row_privacy"):
@@ -77,14 +80,14 @@ def _describe_table(lower: float = 0.0, upper: float = 1.0, **options: Any) -> d
 
 
 def _make_reader(frame: Any) -> Any:
-    """Make a private reader of a frame at epsilon 1 and delta .01."""
+    """Return a private SQL reader of a data frame, at epsilon 1 and delta 0.01."""
     snsql = import_attribute("snsql")
     privacy = snsql.Privacy(epsilon=1.0, delta=0.01)
     return snsql.from_df(frame, privacy=privacy, metadata=_describe_table())
 
 
 def _ask_plainly() -> Any:
-    """Build a query without groups, through the adapter of dpcore."""
+    """Build a query without groups, with dpcore's adapter for the package."""
     pandas = import_attribute("pandas")
 
     def make_reader(x: Any) -> Any:
@@ -162,7 +165,10 @@ _synth = partial(
 
 
 def _scale_column(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a transformer at epsilon 1 and reads what it has learned."""
+    """Return a function that builds a column transformer at epsilon 1.
+
+    The output is what the transformer has learned from the column, such as its bounds.
+    """
 
     def build() -> Callable[[Any], Any]:
         make = import_attribute(f"snsynth.transform:{kind}")
@@ -182,7 +188,10 @@ def _scale_column(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any
 
 
 def _multiply_weights(**options: Any) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds the fit of MWEM and reads its histogram of synthetic data."""
+    """Return a function that builds a call of MWEM.
+
+    The output is the histogram of the synthetic data.
+    """
 
     def build() -> Callable[[Any], Any]:
         make = import_attribute("snsynth.mwem:MWEMSynthesizer")
@@ -237,7 +246,7 @@ _NOISE: Final = "measurements/noise_mechanisms.py:{}, privacy_function"
 
 
 def _build_noise(name: str, *arguments: Any, distance: Any = 1) -> Callable[[], Any]:
-    """Return a function that builds a noise mechanism of numbers."""
+    """Return a function that builds a mechanism that adds noise to numbers."""
 
     def build() -> Any:
         floats = import_attribute("tmlt.core.domains.numpy_domains:NumpyFloatDomain")
@@ -255,7 +264,7 @@ def _read_exactly(number: str) -> Any:
 
 
 def _find_quantile(quantile: float, integers: bool = False) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a noisy quantile at epsilon 1 between 0 and 1."""
+    """Return a function that builds a private quantile at epsilon 1, for values in [0, 1]."""
 
     def build() -> Callable[[Any], Any]:
         pandas, root = import_attribute("pandas"), "tmlt.core.domains"
@@ -281,7 +290,7 @@ def _add_noise_to_series() -> Callable[[Any], Any]:
 
 
 def _compose_noises() -> Callable[[Any], Any]:
-    """Build the composition of two noise mechanisms."""
+    """Build the composition of two mechanisms that add noise."""
     root, noises = "tmlt.core.measurements", "tmlt.core.measurements.noise_mechanisms"
     noise = import_attribute(f"{noises}:AddGeometricNoise")
     measurement = import_attribute(f"{root}.composition:Composition")([noise(2), noise(2)])

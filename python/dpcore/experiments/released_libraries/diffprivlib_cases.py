@@ -1,4 +1,4 @@
-"""Cases of diffprivlib: mechanisms, tools on arrays, and models."""
+"""Audited mechanisms of diffprivlib: noise mechanisms, array functions and models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _make_noise_case(
     stated: str,
     **fields: Any,
 ) -> Case:
-    """Make the case of a mechanism that is built from keyword arguments."""
+    """Make the case of a noise mechanism that is built from keyword arguments."""
     words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     claim, delta = parameters.get("epsilon", 0.0), parameters.get("delta", 0.0)
     facts: dict[str, Any] = {
@@ -47,7 +47,7 @@ def _make_noise_case(
 def _make_tool_case(
     name: str, words: str, pair: tuple[Any, Any], options: dict[str, Any], **fields: Any
 ) -> Case:
-    """Make the case of a tool on an array, at epsilon 1."""
+    """Make the case of a function on an array (module `tools`), at epsilon 1."""
 
     def build() -> Callable[[Any], Any]:
         function = import_attribute(f"diffprivlib.tools:{name}")
@@ -64,7 +64,10 @@ def _make_tool_case(
 def _build_choice(
     name: str, size: int, parameters: dict[str, Any] | None = None
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a selection by utilities, which are its input."""
+    """Return a function that builds a mechanism that selects a candidate.
+
+    The input of the mechanism is the list of utilities of the candidates.
+    """
 
     def build() -> Callable[[Any], Any]:
         kind = import_attribute(f"diffprivlib.mechanisms:{name}")
@@ -77,7 +80,10 @@ def _build_choice(
 def _build_model(
     name: str, attributes: tuple[str, ...], **options: Any
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that fits a model to its input and reads attributes."""
+    """Return a function that builds the training of a model.
+
+    The input is the training data, and the output contains the given attributes of the model.
+    """
 
     def build() -> Callable[[Any], Any]:
         kind = import_attribute(f"diffprivlib.models:{name}")

@@ -1,4 +1,4 @@
-"""Experiment on released packages: its options, run, table and picture."""
+"""Experiment that audits mechanisms of released packages of differential privacy."""
 
 from __future__ import annotations
 
@@ -24,23 +24,26 @@ NAME = "released-libraries"
 RECORD_FORMAT: Final = "dpcore.released/1"
 
 FOLDER: Final = Path("benches/released_libraries")
-"""Folder of records and environments in a checkout of dpcore."""
+"""Folder with earlier results and Python environments, in a checkout of dpcore."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: which packages, and the size of the audits.
+    """Options of the experiment: the packages, and the number of draws of the audits.
 
     Args:
-        trials: largest number of draws per side; most cases have fewer.
-        seed: int in [0, 2**63), from which a separate seed for every audit is derived.
-        packages: names of packages on the index. Defaults to all packages.
-        data: folder with `records` and `environments`. Defaults to the folder in a checkout.
-        slow: True includes the slow cases (SQL, k-means, Bingham).
-        quick: True selects only the fast packages, unless `packages` is given.
+        trials: largest number of outputs that an audit draws on each of the two inputs. Most cases
+            draw fewer outputs.
+        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        packages: names of the audited packages on PyPI. The default is all packages.
+        data: folder that contains `records` (earlier results) and `environments` (Python
+            environments with the packages). The default is benches/released_libraries, as in a
+            checkout of dpcore.
+        slow: True to include the slow cases (SQL, k-means, Bingham).
+        quick: True to audit only numpy and scipy, if `packages` is not given.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -56,18 +59,19 @@ class Config(SeededSettings):
 
     @property
     def folder(self) -> Path:
-        """Folder with records and environments."""
+        """Folder that contains the earlier results and the Python environments."""
         return FOLDER if self.data is None else Path(self.data)
 
 
 def read_records(folder: Path) -> tuple[Row, ...]:
-    """Read the rows of all records in a folder, in the order of the packages.
+    """Read the results of earlier runs from a folder, sorted by package.
 
     Args:
-        folder: folder with one file for each package and version; it may be missing.
+        folder: folder with one JSON file for each package and version. If the folder does not
+            exist, the result is empty.
 
     Raises:
-        ValueError: if a file has another format.
+        ValueError: if a file does not have the format of these results.
     """
     rows: list[Row] = []
     for path in sorted(folder.glob("*.json")):
@@ -80,20 +84,21 @@ def read_records(folder: Path) -> tuple[Row, ...]:
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit the cases of each package in a separate process.
+    """Audit the mechanisms of each package in a separate process.
 
     Args:
         config: options of the experiment.
-        threads: not used, because each package has one process at a time.
-        progress: True shows a progress bar. None shows a bar for long work on a terminal or in a
-            notebook.
+        threads: not used, because the packages are audited one after another, each in one process.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result: the rows counted in this run, and the rows of the records.
+        The result, which contains the audits of this run and the results of earlier runs.
 
     Raises:
-        FileNotFoundError: if `data` has neither records nor environments.
-        KeyboardInterrupt: on Ctrl-C before the first package is finished.
+        FileNotFoundError: if `data` contains neither `records` nor `environments`.
+        KeyboardInterrupt: if the user presses Ctrl-C before all mechanisms of the first package are
+            audited.
 
     Example:
         >>> result = run(Config(trials=2000, packages=("numpy",)))
@@ -120,12 +125,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Rows of the experiment: counted in this run, and recorded earlier.
+    """Results of this run, and results of earlier runs.
 
     Args:
-        config: the options of the run.
-        rows: one row for each case of the packages.
-        recorded: rows of the records, including packages that are not installed.
+        config: options of the run.
+        rows: one `Row` for each audited mechanism of this run.
+        recorded: results of earlier runs, which also contain packages that are not installed.
     """
 
     rows: tuple[Row, ...]
@@ -133,7 +138,10 @@ class Result(Tabled[Config]):
 
     @property
     def shown(self) -> tuple[Row, ...]:
-        """Rows of the table: counted rows, and recorded rows that this run could not count."""
+        """Results that the table shows.
+
+        If this run could not audit a mechanism, the table shows the result of the earlier run.
+        """
         counted = {_row_key(row) for row in self.rows if not row.failure}
         recorded = {_row_key(row) for row in self.recorded}
         fresh = [row for row in self.rows if not row.failure or _row_key(row) not in recorded]
@@ -143,7 +151,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Descriptions of rows whose verdict in this run differs from the record."""
+        """Descriptions of mechanisms whose verdicts in this run and in earlier runs differ."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"
@@ -152,7 +160,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the rows as text, then the causes and the rows that differ from the records."""
+        """Return the results, the causes of faults, and differences to earlier runs as text."""
         shown = self.shown
         verdicts = Counter(row.verdict for row in shown)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
@@ -174,7 +182,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [row.to_dict() for row in self.rows]
         return self.make_record(
             rows=rows,
@@ -183,7 +191,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds against claims, with a panel for each package.
+        """Draw the certified bounds and the claims, with one panel for each package.
 
         Returns:
             A matplotlib figure.
@@ -192,11 +200,11 @@ class Result(Tabled[Config]):
 
 
 def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
-    """Draw certified bounds against claims, with a panel for each package.
+    """Draw the certified bounds and the claims, with one panel for each package.
 
     Args:
-        rows: rows of the table, at least one of them with an audit.
-        ax: None, a figure or axes, as in `plot`.
+        rows: the results to draw. At least one of them must contain a certified bound.
+        ax: a matplotlib figure or axes in which to draw. None makes a new figure.
     """
     counted = [row for row in rows if row.certified is not None and row.claim > 0]
     packages = [name for name in PACKAGES if any(row.package == name for row in counted)]
@@ -229,7 +237,7 @@ def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
 
 
 _SMALLEST_EPSILON: Final = 0.01
-"""Lower end of both axes; smaller bounds are drawn at this value."""
+"""Lower end of the two axes. Smaller bounds are drawn at this value."""
 
 
 def _ends_of(row: Row) -> tuple[float, float]:

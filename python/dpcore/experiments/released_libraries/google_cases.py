@@ -1,4 +1,4 @@
-"""Cases of python-dp and pipeline-dp, two packages on Google's library for differential privacy."""
+"""Audited mechanisms of python-dp and pipeline-dp, which use Google's privacy library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _make_noise_case(
     name: str, parameters: tuple[float, ...], pair: tuple[Any, Any], kind: Any = float,
     words: str = "", **fields: Any,
 ) -> Case:  # fmt: skip
-    """Make the case of noise on one number of a kind."""
+    """Make the case of noise on one number, whose type is `kind`."""
 
     def build() -> Any:
         place = f"pydp.algorithms.numerical_mechanisms:{name}Mechanism"
@@ -79,7 +79,11 @@ def _make_query_case(
 def _build_choice(
     strategy: str, number: float, **options: int
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a choice of partitions; its input is the number of users."""
+    """Return a function that builds a partition selection.
+
+    The input is the number of users in a partition. The output is whether the partition is
+    published, or its noisy number of users.
+    """
 
     def build() -> Callable[[Any], Any]:
         create = import_attribute("pydp.algorithms.partition_selection:create_partition_strategy")
@@ -131,7 +135,7 @@ Rows = tuple[tuple[int, int, float], ...]
 
 
 def _make_extractors(package: Any) -> Any:
-    """Return the functions that read user, partition and value of a row."""
+    """Return the functions that read user, partition and value from a row of the data."""
     return package.DataExtractors(lambda row: row[0], lambda row: row[1], lambda row: row[2])
 
 
@@ -140,10 +144,12 @@ def _build_aggregation(
     partitions: int | None = 1, accountant: str = "Naive",
     read: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] = np.asarray, **options: Any,
 ) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:  # fmt: skip
-    """Return a function that builds an aggregation, with a copy of the data for each output.
+    """Return a function that builds an aggregation.
 
-    The copies have other users and other partitions, so that their outputs are independent. The
-    result of a partition that is not published is -1000.
+    The data contain one copy of the input for each output.
+
+    The copies have different users and different partitions, so that the outputs are independent.
+    If a partition is not published, its output is -1000.
     """
 
     def build() -> Callable[[Any, int, Any], npt.NDArray[Any]]:
@@ -175,7 +181,7 @@ def _build_aggregation(
 
 
 def _name_enums(package: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with the members of enumerations in place of their names."""
+    """Return the options, with the names of enumeration members replaced by the members."""
     params = package.aggregate_params
     kinds = {"noise_kind": package.NoiseKind, "vector_norm_kind": params.NormKind,
              "partition_selection_strategy": package.PartitionSelectionStrategy}  # fmt: skip
@@ -183,14 +189,17 @@ def _name_enums(package: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_sums(released: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Compute count, sum and sum of squares with their noise from variance, mean and count."""
+    """Compute the noisy count, sum and sum of squares from variance, mean and count."""
     variance, count, mean = released.T
     divisor = np.maximum(count, 1.0)
     return np.stack([count, mean * divisor, (variance + mean**2) * divisor], axis=1)
 
 
 def _build_selection(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
-    """Return a function that builds a choice of partitions, with a copy for each output."""
+    """Return a function that builds a partition selection.
+
+    The data contain one copy of the input for each output.
+    """
 
     def build() -> Callable[[Any, int, Any], npt.NDArray[Any]]:
         package = import_attribute("pipeline_dp")
@@ -212,7 +221,7 @@ def _build_selection(strategy: str) -> Callable[[], Callable[[Any, int, Any], np
 
 
 def _list_partitions() -> Callable[[Any], Any]:
-    """Return a function that reads which public partition comes first in the result."""
+    """Return a function that returns the first public partition in the result."""
     package = import_attribute("pipeline_dp")
     params = package.AggregateParams(metrics=[package.Metrics.COUNT], max_partitions_contributed=1,
                                      max_contributions_per_partition=1)  # fmt: skip
@@ -239,7 +248,10 @@ def _build_threshold(strategy: str) -> Callable[[], Callable[[Any], float]]:
 
 
 def _choose_score(*, is_monotonic: bool) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds the exponential mechanism; its input are the scores."""
+    """Return a function that builds the exponential mechanism.
+
+    The input is the list of scores of the candidates.
+    """
 
     def build() -> Callable[[Any], Any]:
         kind = import_attribute("pipeline_dp.dp_computations:ExponentialMechanism")

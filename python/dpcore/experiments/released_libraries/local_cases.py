@@ -1,7 +1,9 @@
-"""Cases of packages of local differential privacy: pure-ldp, multi-freq-ldpy, ldp-toolbox and nprr.
+"""Audited mechanisms of packages for local differential privacy, and of hll-py.
 
-Their clients randomise the value of one person, so that any two values are neighbours. The last
-cases are those of hll-py, whose sketches count words.
+The local packages are pure-ldp, multi-freq-ldpy, ldp-toolbox and nprr.
+
+A client of such a package randomises the value of one person, so any two values are neighbours. The
+last cases audit hll-py, which counts distinct words with a HyperLogLog sketch.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _hll = partial(
 
 
 def _list_numbers(answer: Any) -> list[Any]:
-    """Return the numbers of nested lists, tuples and arrays, in their order."""
+    """Return all numbers in nested lists, tuples and arrays as a flat list, in their order."""
     if isinstance(answer, np.ndarray):
         return list(answer.ravel().tolist())
     if not isinstance(answer, (list, tuple, zip)):
@@ -55,7 +57,10 @@ def _list_numbers(answer: Any) -> list[Any]:
 def _draw_numbers(
     function: Callable[[Any], Any], reports: int = 1
 ) -> Callable[[Any, int, Any], Any]:
-    """Return a function of many draws, each of the numbers of one or several answers."""
+    """Return a function that draws many outputs.
+
+    An output contains the numbers of `reports` answers of the client.
+    """
 
     def draw_rows(x: Any, size: int, _: Any) -> Any:
         rows = [_list_numbers(function(x)) for _ in range(size * reports)]
@@ -65,12 +70,15 @@ def _draw_numbers(
 
 
 def _make_hash(size: int, seed: int) -> Callable[[Any], int]:
-    """Make a hash function onto the numbers below a size."""
+    """Make a hash function whose values are the numbers 0, ..., size - 1."""
     return lambda data: zlib.crc32(f"{seed}/{data}".encode()) % size
 
 
 def _match_hashes(pair: tuple[int, int], size: int) -> Callable[[], Any]:
-    """Return a function that builds the attack on local hashing onto the numbers below a size."""
+    """Return a function that builds the attack on local hashing.
+
+    The attack compares the hash of each input with the reported hash, a number below `size`.
+    """
 
     def build() -> Threshold:
         make_hash = import_attribute("xxhash:xxh32")
@@ -91,7 +99,10 @@ _HASHES: Final = [_make_hash(8, seed) for seed in range(2)]
 def _build_client(
     name: str, *arguments: Any, inner: tuple[Any, ...] = (), **options: Any
 ) -> Callable[[], Callable[[Any, int, Any], Any]]:
-    """Return a function that builds a client of pure-ldp, with another one inside if given."""
+    """Return a function that builds a client of pure-ldp.
+
+    If `inner` is given, the client uses an inner client that is built from it.
+    """
 
     def build() -> Callable[[Any, int, Any], Any]:
         oracles, hitters = "pure_ldp.frequency_oracles", "pure_ldp.heavy_hitters"
@@ -107,7 +118,7 @@ def _build_client(
 def _build_call(
     path: str, *arguments: Any, reports: int = 1
 ) -> Callable[[], Callable[[Any, int, Any], Any]]:
-    """Return a function that builds calls of a client function of multi-freq-ldpy."""
+    """Return a function that builds a mechanism from a client function of multi-freq-ldpy."""
 
     def build() -> Callable[[Any, int, Any], Any]:
         function = import_attribute(f"multi_freq_ldpy.{path}")
@@ -117,7 +128,7 @@ def _build_call(
 
 
 def _make_single_case(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
-    """Make the case of a client for one value, at epsilon 1 unless the fields state another."""
+    """Make the case of a client for one value, by default at epsilon 1."""
     name = f"{module}_Client"
     words = ", ".join(map(repr, arguments))
     facts: dict[str, Any] = {"claim": 1.0, "pair": (0, 1), "relation": _VALUES, "true_loss": 1.0,
@@ -131,7 +142,7 @@ def _make_single_case(module: str, line: int, *arguments: Any, **fields: Any) ->
 def _make_tuple_case(
     solution: str, client: str, line: int, sizes: list[int], **fields: Any
 ) -> Case:
-    """Make the case of a client for a tuple of values, at epsilon 1."""
+    """Make the case of a client for several values of one person, at epsilon 1."""
     module = f"{solution}_solution"
     name = f"{solution}_{client}_Client"
     arguments = (sizes, len(sizes), 1.0)
@@ -144,7 +155,10 @@ def _make_tuple_case(
 
 
 def _make_report_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
-    """Make the case of one report of a longitudinal client: its claim is the last argument."""
+    """Make the case of one report of a client for repeated reports.
+
+    The claim is the last of the `arguments`.
+    """
     call = f"{client}_Client(x, {', '.join(map(repr, arguments))})"
     facts: dict[str, Any] = {
              "claim": arguments[-1], "pair": (0, 1), "relation": _VALUES, "name": call,
@@ -168,7 +182,7 @@ def _build_protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], 
 
 
 def _build_response(r: float, grid: int) -> Callable[[], Callable[[float, int, Any], Any]]:
-    """Return a function that builds nonparametric randomized response of many people."""
+    """Return a function that builds nonparametric randomized response for many people."""
 
     def build() -> Callable[[float, int, Any], Any]:
         function = import_attribute("nprr:nprr")
@@ -178,26 +192,33 @@ def _build_response(r: float, grid: int) -> Callable[[], Callable[[float, int, A
 
 
 def _respond_with_optimum(epsilon: float) -> Callable[[float, int, Any], Any]:
-    """Build nonparametric randomized response with the parameters that the package chooses."""
+    """Build nonparametric randomized response with parameters chosen by the package."""
     r, grid = import_attribute("nprr:r_G_opt_entropy")(epsilon)
     return _build_response(r, grid)()
 
 
 def _respond_at(grid: int) -> Callable[[float, int, Any], Any]:
-    """Build nonparametric randomized response at epsilon 1, by the package's formula for r."""
+    """Build nonparametric randomized response at epsilon 1.
+
+    The parameter r is computed by the package's formula.
+    """
     return _build_response(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
 
 
 def _loss_of_response(grid: int, epsilon: float, ends: bool = True) -> float:
-    """Return the loss of two points of the grid.
+    """Return the privacy loss of two values that are points of the grid.
 
-    The uniform answer is rounded: the ends of [0, 1] have half the probability of other points.
+    The uniform random answer is rounded to the grid, so the ends of [0, 1] have half of the
+    probability of the other points.
     """
     return math.log1p((2 if ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
 def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
-    """Return a function that builds a sketch of a word of one segment, and what is read."""
+    """Return a function that builds a sketch of one word with a single segment.
+
+    The output is what `read` returns for the sketch.
+    """
 
     def build() -> Callable[[str], Any]:
         kind, configure = map(import_attribute, ("hll_py:HyperLogLogLDP", "hll_py:SketchConfig"))
@@ -213,7 +234,10 @@ def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], An
 
 
 def _amplify_epsilon(count: int) -> float:
-    """Return the epsilon at which one of several attributes is sampled, for a total of 1."""
+    """Return the epsilon of a single report if one of `count` attributes is sampled.
+
+    The total epsilon, after amplification by sampling, is 1.
+    """
     return math.log1p(count * math.expm1(1.0))
 
 
@@ -221,17 +245,24 @@ _AMPLIFIED: Final = math.exp(_amplify_epsilon(2))
 
 
 def _loss_of_fake_data(likelihood: float) -> float:
-    """Return the loss of RS+FD if the first value changes and the second is one of two.
+    """Return the privacy loss of RS+FD if the first of two values changes.
+
+    RS+FD (random sampling plus fake data) reports one true value and a fake one. The second value
+    has two possible values.
 
     Args:
-        likelihood: that of the worst first output for the other value, over that for fake data.
+        likelihood: probability of the worst first output if the first value is the other one,
+            divided by its probability if the first value is fake.
     """
     second = 2 / (_AMPLIFIED + 1)
     return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
 
 
 def _match_entries(entries: dict[int, int]) -> Callable[[], Any]:
-    """Return a function that makes an attack: have these entries of an output these values?"""
+    """Return a function that makes an attack.
+
+    The attack tests whether the given entries of an output have the given values.
+    """
     places, values = list(entries), list(entries.values())
 
     def match_rows(outputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Cases of opendp: measurements, combinators, and chains from a transformation to noise."""
+"""Audited mechanisms of opendp: measurements, combinators, and chains with noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _make_case(
     name: str, page: str, d_in: Any, make: Callable[[Any], Any], pair: tuple[Any, Any],
     **fields: Any,
 ) -> Case:  # fmt: skip
-    """Make the case of a measurement that is built from the prelude of opendp."""
+    """Make the case of a measurement that is built with `opendp.prelude`."""
 
     def build() -> Any:
         prelude = import_attribute("opendp.prelude")
@@ -42,27 +42,30 @@ def _describe_relation(d_in: Any) -> str:
 
 
 def _make_atoms(dp: Any, kind: Any) -> Any:
-    """Return the domain of one value, without missing ones."""
+    """Return the domain of one value of type `kind`, without missing values."""
     return dp.atom_domain(T=kind, **({"nan": False} if kind in (float, "f32") else {}))
 
 
 def _make_numbers(dp: Any, kind: Any = float) -> tuple[Any, Any]:
-    """Return domain and metric of one number."""
+    """Return the domain and the metric of one number."""
     return _make_atoms(dp, kind), dp.absolute_distance(T=kind)
 
 
 def _make_vectors(dp: Any, metric: str, kind: Any = float, **options: Any) -> tuple[Any, Any]:
-    """Return domain and metric of a vector of numbers."""
+    """Return the domain and the metric of a vector of numbers."""
     return dp.vector_domain(_make_atoms(dp, kind)), getattr(dp, metric)(T=kind, **options)
 
 
 def _make_rows(dp: Any, kind: Any = float, **options: Any) -> tuple[Any, Any]:
-    """Return domain and metric of data sets of which one record is added or removed."""
+    """Return the domain and the metric of data sets.
+
+    Neighbouring data sets differ by one added or removed record.
+    """
     return dp.vector_domain(_make_atoms(dp, kind), **options), dp.symmetric_distance()
 
 
 def _make_counts(dp: Any, metric: str) -> tuple[Any, Any]:
-    """Return domain and metric of counts by name."""
+    """Return the domain and the metric of a dict of counts with names as keys."""
     names = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
     return names, getattr(dp, metric)(dp.absolute_distance(T=int))
 
@@ -72,7 +75,7 @@ def _fix_delta(dp: Any, measurement: Any, delta: float = 0.01) -> Any:
 
 
 def _read_counts(release: dict[str, int]) -> list[int]:
-    """Return the counts of a release; a name that is not released has count 0."""
+    """Return the released counts. The count of a name that is not released is 0."""
     return [release.get("a", 0), release.get("b", 0)]
 
 
@@ -87,13 +90,16 @@ def _ask_twice(dp: Any) -> Callable[[Any], list[float]]:
 
 
 def _make_sum(dp: Any, kind: Any, bounds: tuple[Any, Any]) -> Any:
-    """Make a chain from records to their clamped sum with noise of the scale of the upper bound."""
+    """Make a chain that clamps records, sums them and adds noise.
+
+    The scale of the noise is the upper bound.
+    """
     scaled = dp.m.then_laplace(scale=float(bounds[1]))
     return _make_rows(dp, kind) >> dp.t.then_clamp(bounds) >> dp.t.then_sum() >> scaled
 
 
 def _compose_queries(dp: Any, *, fully: bool) -> Any:
-    """Make an interactive composition of two queries, and ask both."""
+    """Make an interactive composition of two queries, and run both queries."""
     space, measure = _make_numbers(dp), dp.max_divergence()
     if fully:
         odometer = dp.c.make_fully_adaptive_composition(*space, measure)
@@ -104,7 +110,10 @@ def _compose_queries(dp: Any, *, fully: bool) -> Any:
 
 
 def _amplify_sample(dp: Any) -> Callable[[list[float]], float]:
-    """Make a sum of a sample of 5 records of 50, as the amplification assumes it."""
+    """Make the noisy sum of a random sample of 5 of 50 records.
+
+    The sample is drawn as the amplification by sampling assumes.
+    """
     chain = dp.t.make_sum(dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0)), size=5),
                           dp.symmetric_distance()) >> dp.m.then_laplace(scale=1.0)  # fmt: skip
     measurement = dp.c.make_population_amplification(chain, population_size=50)
@@ -112,7 +121,7 @@ def _amplify_sample(dp: Any) -> Callable[[list[float]], float]:
 
 
 def _build_query(dp: Any, metric: str) -> Callable[[list[float]], Any]:
-    """Return a function that answers a query of the context of a data set."""
+    """Return a function that takes a data set and returns the output of a context query."""
 
     def answer(x: list[float]) -> Any:
         context = dp.Context.compositor(

@@ -1,4 +1,4 @@
-"""Processes that audit packages, one process per package, with a time limit for each case."""
+"""Audits of packages in separate processes, with a time limit for each mechanism."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _START_SECONDS: Final = 120.0
 
 
 def find_python(package: str, environments: Path | None) -> str:
-    """Return the interpreter of the environment of a package.
+    """Return the path of the Python interpreter that can import a package.
 
     Args:
-        package: name of the package on the index.
-        environments: folder with the environments, or None.
+        package: name of the package on PyPI.
+        environments: folder with one Python environment for each group of packages, or None.
 
     Returns:
-        The path of the environment's Python, or of the current Python if there is no such folder.
+        The path of the interpreter in the environment of the package. If this environment does not
+        exist, the function returns the path of the current interpreter.
     """
     name = next(name for name, names in ENVIRONMENTS.items() if package in names)
     if environments is not None:
@@ -43,20 +44,21 @@ def find_python(package: str, environments: Path | None) -> str:
 def audit_package(
     package: str, seed: int, trials: int | None, slow: bool, environments: Path | None
 ) -> tuple[Row, ...]:
-    """Audit the cases of a package in a separate process.
+    """Audit the mechanisms of a package in a separate process.
 
-    If a case ends the process or exceeds its time limit, its row states this failure. The following
-    cases run in a new process.
+    If a mechanism crashes the process or exceeds its time limit, the result of this mechanism
+    states this failure. The audits of the remaining mechanisms run in a new process.
 
     Args:
-        package: name of the package on the index.
+        package: name of the package on PyPI.
         seed: seed of the experiment.
-        trials: largest number of draws per side. Defaults to the number of each case.
-        slow: True includes the slow cases.
-        environments: folder with the environments, or None.
+        trials: largest number of outputs that an audit draws on each of the two inputs. None means
+            the number that each case states.
+        slow: True to include the slow cases.
+        environments: folder with one Python environment for each group of packages, or None.
 
     Returns:
-        A row for each case, in the order of the cases.
+        One `Row` for each case, in the order of the cases.
     """
     cases = list_cases(package, slow=slow)
     rows: dict[str, Row] = {}
@@ -84,7 +86,10 @@ def audit_package(
 
 
 def _run_process(python: str, package: str, path: Path, options: dict[str, Any]) -> str:
-    """Run the process until it ends or a case exceeds its limit; return the reason of a failure."""
+    """Run the process until it ends or a case exceeds its time limit.
+
+    Return the reason of a failure, or "" if there was no failure.
+    """
     here = Path(__file__).resolve().parents[3]
     paths = [str(here), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -123,7 +128,7 @@ def _read_limit(path: Path) -> float:
 
 
 def _end_process(process: subprocess.Popen[bytes]) -> None:
-    """End a process and the processes that it started, such as a Java machine."""
+    """End a process and all processes that it started, such as a Java virtual machine."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Row of a case: the counts of its audit, and the test whether it may be published."""
+"""Result of the audit of one mechanism, and the rule when it may be published."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ from ...report.plain import encode_value
 from .cases import Case, Facts
 
 STRICT: Final = 0.999
-"""Confidence at which both seeds must refute a claim before a row is called a violation."""
+"""Confidence at which two audits with different seeds must refute a claim before it counts as
+violated."""
 
 _EMBARGO: Final = datetime.timedelta(days=90)
-"""Time after a dated report after which a violation may be published."""
+"""Time between a private report of a fault and its publication."""
 
 NOT_REFUTED, VIOLATION = "not refuted", "violation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Row(Facts):
-    """Counts of one case, and the versions of the software that made them.
+    """Result of the audit of one mechanism, and the versions of the software that ran it.
 
     Args:
-        pair: the two inputs, in words.
-        failure: reason if there is no audit, or "".
-        certified: lower bound on epsilon, 95 % confidence.
-        strict: bounds of both seeds, 99.9 % confidence; empty if the first seed does not refute the
-            claim.
-        event: the event that was counted, in words.
-        hits: outputs in the event, on x and on x'.
-        trials: draws per side.
-        rounding: bound of the event that uses the last bits, or None if the pilot found no such
-            event.
-        draw_seconds: time of one draw.
-        traced: outcome of `dpcore.trace`.
-        traced_line: line with the largest loss.
-        traced_loss: the computed loss, or None.
-        python: version of Python.
-        numpy: version of numpy.
-        dpcore: version of dpcore.
-        platform: system and machine.
+        pair: the two inputs, as text.
+        failure: reason why the audit failed, or "".
+        certified: certified lower bound on epsilon with 95 % confidence, or None if the audit
+            failed.
+        strict: lower bounds on epsilon with 99.9 % confidence, from two audits with different
+            seeds. It is empty if the first audit does not refute the claim.
+        event: description of the counted event.
+        hits: number of outputs in the event, on the first input and on the second input.
+        trials: number of outputs drawn on each of the two inputs.
+        rounding: lower bound on epsilon from an event on the last bits of the outputs. It is None
+            if the first draws, on which the event is chosen, showed no such event.
+        draw_seconds: time of one draw in seconds.
+        traced: outcome of `dpcore.trace`, which finds the source lines that lose privacy.
+        traced_line: source line with the largest privacy loss, according to `dpcore.trace`.
+        traced_loss: privacy loss that `dpcore.trace` computed, or None.
+        python: version of Python that ran the audit.
+        numpy: version of numpy that ran the audit.
+        dpcore: version of dpcore that ran the audit.
+        platform: operating system and type of machine.
         date: day of the audit, YYYY-MM-DD.
     """
 
@@ -66,12 +68,17 @@ class Row(Facts):
 
     @property
     def refuted(self) -> bool:
-        """True if both seeds refute the claim at the strict confidence."""
+        """True if two audits with different seeds refute the claim at 99.9 % confidence."""
         return len(self.strict) == 2 and min(self.strict) > self.claim
 
     @property
     def verdict(self) -> str:
-        """Verdict: "failed", "not refuted", "violation" or the reading of the refutation."""
+        """Conclusion of the audit, such as "failed", "not refuted" or "violation".
+
+        If the claim is refuted, but this is not a violation, the conclusion is the reason in
+        `reading`, such as "known misuse". The conclusion "false by source only" means that the
+        source code shows a fault, but the audit does not.
+        """
         if self.failure:
             return "failed"
         if self.reading == "source only":
@@ -82,17 +89,19 @@ class Row(Facts):
 
     @property
     def share(self) -> float | None:
-        """Certified epsilon over the claim, or None without an audit or with a claim of 0."""
+        """Certified bound / claimed epsilon, or None if the audit failed or the claim is 0."""
         return None if self.certified is None or not self.claim else self.certified / self.claim
 
     def is_publishable(self, today: datetime.date) -> bool:
-        """Return True unless the row describes a fault that is not public yet.
+        """Return True if this result may be published.
 
-        A fault is public if the row has the address of an issue or a fix, and 90 days after a dated
-        report.
+        The function returns False if the result describes a fault that is not public yet.
+
+        A fault is public if `disclosure` is the web address of an issue or a fix. A fault that was
+        reported privately counts as public 90 days after the report.
 
         Args:
-            today: the day on which the page is built.
+            today: current date.
 
         Example:
             >>> case = Case(package="numpy", version="2", name="f", build=print, pair=(0, 1),
@@ -109,30 +118,31 @@ class Row(Facts):
         return day is not None and datetime.date.fromisoformat(day[1]) + _EMBARGO <= today
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data, and the verdict."""
+        """Return all fields and the verdict as a dict of plain data."""
         values = {field.name: encode_value(getattr(self, field.name)) for field in fields(self)}
         return values | {"verdict": self.verdict}
 
 
 def make_row(case: Case, **values: Any) -> Row:
-    """Make the row of a case from its facts and the counted values.
+    """Make the result of a case from the facts of the case and the counted values.
 
     Args:
-        case: the case.
-        **values: further fields of the row, which may replace fields of the case.
+        case: the audited case.
+        **values: further fields of the `Row`. They override fields of the case with the same name.
     """
     facts = {field.name: getattr(case, field.name) for field in fields(Facts)}
     return Row(**(facts | {"pair": _describe_pair(case.pair)} | values))
 
 
 def read_row(record: dict[str, Any]) -> Row:
-    """Make a row from the data of `Row.to_dict`.
+    """Make a `Row` from a dict that `Row.to_dict` returned.
 
     Args:
-        record: plain data of a row.
+        record: the dict.
 
     Raises:
-        ValueError: if a field is missing, or the verdict does not agree with the fields.
+        ValueError: if a field is missing in the dict, or if the verdict does not follow from the
+            other fields.
     """
     names = [field.name for field in fields(Row)]
     missing = [name for name in names if name not in record]

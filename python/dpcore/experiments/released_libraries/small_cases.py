@@ -1,6 +1,7 @@
-"""Cases of packages with few mechanisms.
+"""Audited mechanisms of seven packages with few mechanisms.
 
-diffpriv-pure, ornl-presto, eeprivacy, dp-group-stats, dwork, pypantera and trasgoDP.
+The packages are diffpriv-pure, ornl-presto, eeprivacy, dp-group-stats, dwork, pypantera and
+trasgoDP.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _LONGER: Final = ([5.0] * 9, [5.0] * 9 + [6.0])
 
 
 def _build_call(path: str, **options: Any) -> _Build:
-    """Return a function that builds a call with one input."""
+    """Return a function that builds a mechanism from a function with one input."""
 
     def build() -> Callable[[Any], Any]:
         function = import_attribute(path)
@@ -47,7 +48,7 @@ def _build_call(path: str, **options: Any) -> _Build:
 
 
 def _call_array(path: str, **options: Any) -> _Build:
-    """Return a function that builds a call whose output, a tensor, is read as an array."""
+    """Return a function that builds a mechanism whose output tensor is converted to an array."""
 
     def build() -> Callable[[Any], Any]:
         function = import_attribute(path)
@@ -57,7 +58,7 @@ def _call_array(path: str, **options: Any) -> _Build:
 
 
 def _build_sum(path: str, **options: Any) -> _Build:
-    """Return a function that builds the sum of an input and of the noise of a package."""
+    """Return a function that builds a mechanism that adds a package's noise to the input."""
 
     def build() -> Callable[[Any], Any]:
         function = import_attribute(path)
@@ -67,13 +68,15 @@ def _build_sum(path: str, **options: Any) -> _Build:
 
 
 def _build_draws(path: str, key: str, *others: Any, **options: Any) -> _Build:
-    """Return a function that builds a call for many records, each of which has its own noise.
+    """Return a function that builds a call with many records.
+
+    The package adds independent noise to each record, so that one call returns many outputs.
 
     Args:
-        path: module and function.
-        key: name of the argument that holds the records.
-        *others: records after those that are audited.
-        **options: further arguments.
+        path: module and function, such as "math:sqrt".
+        key: name of the argument that contains the records.
+        *others: further records, which follow the audited ones.
+        **options: further arguments of the function.
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
@@ -89,11 +92,11 @@ def _build_draws(path: str, key: str, *others: Any, **options: Any) -> _Build:
 
 
 def _gaussian_loss(ratio: float, delta: float) -> float:
-    """Compute epsilon of Gaussian noise at delta (Balle and Wang 2018, theorem 8).
+    """Compute epsilon of Gaussian noise at `delta` (Balle and Wang 2018, theorem 8).
 
     Args:
-        ratio: distance of the inputs, over the standard deviation.
-        delta: delta.
+        ratio: distance of the two inputs, divided by the standard deviation of the noise.
+        delta: delta of the guarantee.
     """
     low, high = 0.0, 200.0
     for _ in range(100):
@@ -111,7 +114,10 @@ def _pure_sigma(*arguments: float) -> float:
 
 
 def _build_operation(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
-    """Return a function that builds an operation of eeprivacy; its result is read as floats."""
+    """Return a function that builds an operation of eeprivacy.
+
+    The output is converted to floats.
+    """
 
     def build() -> Callable[[Any], Any]:
         operation = import_attribute(f"eeprivacy.operations:{kind}")(**options)
@@ -123,7 +129,7 @@ def _build_operation(kind: str, key: str, options: dict[str, Any], **arguments: 
 
 
 def _build_hours(*names: str, **bounds: float) -> _Build:
-    """Return a function that builds noisy sums of clipped hours, as the README adds them."""
+    """Return a function that builds noisy sums of clipped hours, as in the package's README."""
 
     def build() -> Callable[[Any], Any]:
         limits = import_attribute("dp_group_stats:ContributionBounds")(**bounds)
@@ -145,7 +151,10 @@ def _build_hours(*names: str, **bounds: float) -> _Build:
 
 
 def _publish_periods() -> Callable[[Any], Any]:
-    """Return noisy sums of four periods, with epsilon adapted to a cap of 1."""
+    """Return a function that publishes noisy sums of four periods.
+
+    The package reduces epsilon so that the total epsilon is at most 1.
+    """
     adapt = import_attribute("dp_group_stats:compute_adaptive_epsilon")
     noise = import_attribute("dp_group_stats:laplace_noise")
     limits = import_attribute("dp_group_stats:ContributionBounds")()
@@ -167,7 +176,7 @@ def _publish_periods() -> Callable[[Any], Any]:
 def _build_query(
     query: Callable[[Any], Any], epsilon: float, kind: str = "Float", low: Any = 0, high: Any = 200
 ) -> _Build:
-    """Return a function that builds a query of dwork on a table with columns A and B."""
+    """Return a function that builds a query of dwork on a table with the columns A and B."""
 
     def build() -> Callable[[Any], Any]:
         values = import_attribute(f"dwork.language.types:{kind}")
@@ -181,7 +190,7 @@ def _build_query(
 
 
 def _group_rows() -> Callable[[Any], Any]:
-    """Return the names of the groups of a table of dwork."""
+    """Return a function that returns the group names of a table of dwork."""
     schema = import_attribute("dwork.dataschema:DataSchema")
     dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
     frame = import_attribute("pandas:DataFrame")
@@ -189,7 +198,7 @@ def _group_rows() -> Callable[[Any], Any]:
 
 
 def _build_obfuscation(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
-    """Return a function that builds a mechanism of pypantera on a small vocabulary."""
+    """Return a function that builds a mechanism of pypantera with a small vocabulary."""
 
     def build() -> Callable[[Any, int, Any], Any]:
         kind, frame = import_attribute(f"src.{path}"), import_attribute("pandas:DataFrame")
@@ -210,7 +219,10 @@ def _build_obfuscation(path: str, words: Mapping[str, tuple[float, ...]], **opti
 
 
 def _draw_column(path: str, *others: Any, **options: Any) -> _Build:
-    """Return a function that builds a call for the column of a table."""
+    """Return a function that builds a call for one column of a table.
+
+    Each record of the column gives one output.
+    """
 
     def build() -> Callable[[Any, int, Any], Any]:
         function, frame = import_attribute(path), import_attribute("pandas:DataFrame")
@@ -225,7 +237,10 @@ def _draw_column(path: str, *others: Any, **options: Any) -> _Build:
 
 
 def _release_column(path: str, **options: Any) -> _Build:
-    """Return a function that builds a call for all records of a small list."""
+    """Return a function that builds a call whose input is a small list of records.
+
+    All returned records together are one output.
+    """
 
     def build() -> Callable[[Any], Any]:
         function = import_attribute(path)
@@ -235,11 +250,13 @@ def _release_column(path: str, **options: Any) -> _Build:
 
 
 def _build_moves(*columns: str, fresh: bool = True) -> _Build:
-    """Return a function that builds metric privacy at epsilon 0.01 per metre.
+    """Return a function that builds a mechanism for metric privacy of locations.
+
+    Epsilon is 0.01 per metre.
 
     Args:
-        *columns: columns of the result that are released.
-        fresh: True for a new seed in each call, False for the default seed.
+        *columns: columns of the result that are the output.
+        fresh: True to use a new seed in each call, False to use the package's default seed.
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
@@ -259,12 +276,15 @@ def _build_moves(*columns: str, fresh: bool = True) -> _Build:
 
 
 def count_cats(outputs: Any) -> Any:
-    """Score 1 for each output that is the word cat."""
+    """Return 1 for each output that is the word "cat", and 0 for each other output."""
     return np.array([float(output == "cat") for output in outputs])
 
 
 def fit_radius(outputs: Any) -> Any:
-    """Score how well the released radius is the distance of the location from (0, 0)."""
+    """Return a score that is high if the released radius fits the released location.
+
+    The radius fits if it equals the distance of the location from (0, 0).
+    """
     table = np.asarray(outputs)
     return -np.abs(np.hypot(table[:, 0], table[:, 1]) * _METRES_PER_DEGREE - table[:, 2])
 

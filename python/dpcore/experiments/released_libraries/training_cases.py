@@ -1,4 +1,4 @@
-"""Cases of numpy, scipy, torch, jax-privacy, Opacus and private-pgm (mbi)."""
+"""Audited mechanisms of numpy, scipy, torch, jax-privacy, Opacus and private-pgm (mbi)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _EXACT: Final = "Balle and Wang (2018), theorem 8: the exact epsilon of Gaussian
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the epsilon at delta of Gaussian noise: mu is distance over standard deviation."""
+    """Return epsilon of Gaussian noise at `delta`.
+
+    `mu` is the distance of the two inputs, divided by the standard deviation of the noise.
+    """
     phi, low, high = NormalDist().cdf, 0.0, 700.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -31,7 +34,10 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def _classical_sigma(epsilon: float, delta: float) -> float:
-    """Return the standard deviation of theorem A.1, which holds for epsilon below 1."""
+    """Return the classical standard deviation of Gaussian noise, valid for epsilon below 1.
+
+    The formula is theorem A.1 of Dwork and Roth (2014).
+    """
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
@@ -52,7 +58,7 @@ _torch = partial(
 
 
 def _build_noise(draw: Callable[[Any, Any], Any]) -> Callable[[], Callable[..., Any]]:
-    """Return a function that builds x plus noise, which `draw(rng, shape)` makes."""
+    """Return a function that builds a mechanism that adds the noise `draw(rng, shape)`."""
 
     def build() -> Callable[..., Any]:
         def add_noise(x: Any, size: int, rng: Any) -> Any:
@@ -162,9 +168,11 @@ _MATRIX: Final = "noise_addition.py:143: covariance of the noise; matrix_factori
 
 
 def _build_gradients(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
-    """Return a function that builds noisy gradients, one for each step of the input.
+    """Return a function that builds a mechanism that adds noise to gradients.
 
-    Each output is an entry of long gradients, which get independent noise.
+    The input contains one gradient for each training step.
+
+    The gradients have many equal entries with independent noise, and each entry gives one output.
     """
 
     def build() -> Callable[..., Any]:
@@ -192,7 +200,10 @@ def _make_gaussian(key: int) -> Any:
 
 @cache
 def _find_dense() -> tuple[Any, float]:
-    """Return the inverse of a Toeplitz matrix of 4 steps, and the largest norm of its columns."""
+    """Return the inverse of a Toeplitz matrix for 4 steps, and the matrix's sensitivity.
+
+    The sensitivity is the largest norm of a column.
+    """
     root = "jax_privacy.matrix_factorization"
     strategy = import_attribute(f"{root}.toeplitz:optimal_max_error_strategy_coefs")(4)
     matrix = import_attribute(f"{root}.toeplitz:materialize_lower_triangular")(strategy)
@@ -237,7 +248,10 @@ def _make_buffered(key: int) -> Any:
 
 
 def _train_by_plan(**options: Any) -> Callable[[], Any]:
-    """Return a function that builds the training of a plan on a linear model, one output a call."""
+    """Return a function that builds the training of a linear model by an execution plan.
+
+    The output contains one noisy gradient for each batch.
+    """
 
     def build() -> Callable[[Any], Any]:
         numpy, plan = import_attribute("jax.numpy"), _make_plan(**options)
@@ -354,7 +368,10 @@ def _build_step(
     engine: str = "opacus:PrivacyEngine",
     **options: Any,
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds one step of DP-SGD on a linear model that starts at 0."""
+    """Return a function that builds one DP-SGD step on a linear model.
+
+    All parameters of the model are 0 before the step.
+    """
 
     def build() -> Callable[[Any], Any]:
         torch, make_engine = import_attribute("torch"), import_attribute(engine)
@@ -386,13 +403,13 @@ def _build_step(
 
 
 def _make_targets(torch: Any, batch: Any, options: dict[str, Any]) -> Any:
-    """Return the targets of a criterion: ones, or the class 1."""
+    """Return the targets for a loss function: ones, or the class 1."""
     classes = isinstance(options.get("criterion"), torch.nn.CrossEntropyLoss)
     return torch.ones(len(batch), dtype=torch.long) if classes else torch.ones_like(batch)
 
 
 def _with_criterion(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a step with a criterion of torch, by ghost clipping."""
+    """Return a function that builds a DP-SGD step with a torch loss and ghost clipping."""
 
     def build() -> Callable[[Any], Any]:
         criterion = import_attribute(f"torch.nn:{kind}")(reduction="sum")
@@ -406,7 +423,7 @@ def _read_bound(optimizer: Any) -> list[float]:
 
 
 def _add_secure_noise(x: Any) -> Any:
-    """Make a step of an optimizer in secure mode, on a parameter in double precision."""
+    """Make one step of an optimizer in secure mode, with a parameter in double precision."""
     torch = import_attribute("torch")
     parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
     parameter.grad_sample = torch.tensor(x, dtype=torch.float64).reshape(-1, 1)
@@ -491,7 +508,7 @@ _mbi = partial(
 
 
 def _build_marginals(estimator: str) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds two noisy marginals of counts, and a model of them."""
+    """Return a function that builds two noisy marginals, and a model that is fitted to them."""
 
     def build() -> Callable[[Any], Any]:
         make_domain, measure = map(import_attribute, ("mbi:Domain", "mbi:LinearMeasurement"))

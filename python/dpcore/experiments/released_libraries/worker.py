@@ -1,7 +1,9 @@
-"""Process that audits the cases of one package; `processes` starts it by `python -m`.
+"""Program that audits the mechanisms of one package in a separate process.
 
-It writes a line of JSON to a file before and after each case. If the package ends the process, the
-lines show which case was running.
+The module `processes` starts it with `python -m`.
+
+The program writes a line of JSON to a file before and after each audit. If the package crashes the
+process, the last line shows which mechanism was being audited.
 """
 
 from __future__ import annotations
@@ -34,13 +36,14 @@ _MAX_REASON_LETTERS: Final = 200
 
 
 def main(package: str, path: str, options: dict[str, Any]) -> None:
-    """Audit the cases of a package, one after the other.
+    """Audit the mechanisms of a package one after another, and write the results to a file.
 
     Args:
-        package: name of the package on the index.
-        path: file to which the lines are appended.
-        options: `seed`, `trials` (largest number of draws per side, or None), `slow`, and `done`,
-            the names of the cases that are already audited.
+        package: name of the package on PyPI.
+        path: file to which the program appends lines of JSON.
+        options: dict with the keys `seed`, `trials` (largest number of draws on each input, or
+            None), `slow` (True to include the slow cases), and `done` (names of the cases that are
+            already audited).
     """
     with Path(path).open("a", encoding="utf-8") as file:
         _write_line(file, {"machine": describe_machine(package)})
@@ -59,10 +62,10 @@ def _write_line(file: Any, record: dict[str, Any]) -> None:
 
 
 def describe_machine(package: str) -> dict[str, str]:
-    """Return the versions and the machine with which a row is counted.
+    """Return the versions of the software, and the type of the machine.
 
     Args:
-        package: name of the package on the index.
+        package: name of the package on PyPI.
     """
     try:
         version = metadata.version(package)
@@ -98,12 +101,12 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
 
 
 def build_mechanism(case: Case) -> Any:
-    """Return the mechanism of a case, as `dpcore.audit` takes it.
+    """Build the mechanism of a case, in a form that `dpcore.audit` accepts.
 
-    A function of one output is repeated for each draw.
+    A function that returns a single output is called once for each draw.
 
     Args:
-        case: case of the table.
+        case: the case.
     """
     target = case.build()
     if adapt(target) is not None or not callable(target) or _takes_size(target):
@@ -112,7 +115,7 @@ def build_mechanism(case: Case) -> Any:
 
 
 def _takes_size(target: Any) -> bool:
-    """Return True for a function `(x, size, rng)`."""
+    """Return True if `target` is a function with the parameters `(x, size, rng)`."""
     try:
         return len(inspect.signature(target).parameters) == 3
     except (TypeError, ValueError):
@@ -141,13 +144,15 @@ def run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> 
     """Audit the mechanism of a case.
 
     Args:
-        case: case of the table.
-        mechanism: the case's mechanism, from `build_mechanism`.
-        options: `seed` and `trials` (largest number of draws per side, or None).
-        run: number of the audit. Audits with different numbers have independent seeds.
+        case: the case.
+        mechanism: mechanism of the case, as `build_mechanism` returns it.
+        options: dict with the keys `seed` and `trials` (largest number of draws on each input, or
+            None).
+        run: number of the audit. Audits of a case with different numbers use independent random
+            numbers.
 
     Raises:
-        ValueError: if a check of the audit shows that the outputs are not independent draws.
+        ValueError: if the audit detects that the outputs are not independent draws.
     """
     cap = options["trials"]
     arguments: dict[str, Any] = {"trials": min(case.trials, cap) if cap else case.trials}
@@ -169,7 +174,7 @@ def _bound_strictly(report: Audit) -> float:
 
 
 def _trace_case(case: Case) -> dict[str, Any]:
-    """Trace the noise of a case, if `dpcore.trace` can trace it."""
+    """Apply `dpcore.trace` to the mechanism of a case, if it supports the mechanism."""
     try:
         report = trace(case.build(), case.pair, claim=case.claim or None, delta=case.delta, rng=1)
     # An exception under the tracer is not a fault of the package.

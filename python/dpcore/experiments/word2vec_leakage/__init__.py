@@ -1,4 +1,4 @@
-"""Leakage of words from their word2vec vectors to an attacker who trains other vectors."""
+"""Attack that infers words from their word2vec vectors, with vectors that the attacker trains."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

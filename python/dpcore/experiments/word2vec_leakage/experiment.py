@@ -1,10 +1,15 @@
-"""Leakage of words from their word2vec vectors to an attacker who trains other vectors.
+"""Attack that infers words from their word2vec vectors, with vectors that the attacker trains.
 
-A corpus is split into two halves, and word2vec learns an embedding from each. The question is if a
-private word is among the attacker's words nearest to its vector. This is often the case if both
-embeddings start each word at the same place, as in gensim up to version 3.8. It is rare with the
-start of current gensim versions, but a few hundred known words, the anchors, compensate for this.
-Noise on the vectors is shown with the claimed and with the true epsilon.
+A corpus is split into two halves. The victim trains word vectors (an embedding) on one half, and
+the attacker trains word vectors on the other half. The attacker sees the victim's vector of a
+private word, and searches for the nearest vectors in the attacker's embedding. The attack succeeds
+if one of these vectors belongs to the private word.
+
+The attack succeeds often if the training of both embeddings starts from the same vector for each
+word, as in gensim up to version 3.8. It succeeds rarely if the first vectors are different, as in
+current gensim versions. However, if the attacker knows the victim's vectors of a few hundred words
+(the anchors), the attack succeeds often again. The experiment also adds noise to the victim's
+vectors, and shows the claimed and the true epsilon of this noise.
 """
 
 from __future__ import annotations
@@ -36,7 +41,8 @@ from .leakage import Leakage
 NAME = "word2vec-leakage"
 
 SENTENCES: Final = 118_964
-"""Number of sentences of the earlier results. Results for a part of them would differ."""
+"""Number of sentences on which the earlier results are based. Fewer sentences give other
+results."""
 
 SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "hashed", 0): (".169", ".259"),
@@ -47,10 +53,12 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "other", 500): (".27", ".36"),
     ("overlapping", "hashed", 0): (".191", ".292"),
 }
-"""Top-1 and top-5 of a single run: 1,496 held-out words, the attacker's vocabulary 3,537."""
+"""Shares of words found among the nearest word and the nearest five words in an earlier single run.
+It had 1,496 held-out words, and the attacker's embedding had 3,537 words."""
 
 STUDY: Final = (".24", ".33")
-"""Results of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""
+"""The same shares in the DPNR study, which used gensim 3.8.3, two random samples of 50 % of the
+sentences, and all words of the victim."""
 
 
 STARTS: Final = {
@@ -58,17 +66,17 @@ STARTS: Final = {
     "same": "gensim 4, same seed",
     "other": "gensim 4, other seed",
 }
-"""Starts of the vectors of victim and attacker, with their titles."""
+"""Choices of the first vectors of victim and attacker, with titles for the table."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
-"""Overlap of the two halves, by name."""
+"""Share of sentences that the two halves have in common, by name."""
 
 ANCHORED: Final = 500
-"""Number of anchors in the tables, or fewer if there are not as many."""
+"""Largest number of anchors that the tables show."""
 
 DROPPED: Final = 3
-"""Number of directions that are dropped in one row of the tables. Without them, the start of a word
-is more visible."""
+"""Number of leading principal directions that are removed in one row of the tables. After their
+removal, the first vector of a word is easier to detect."""
 
 _MAX_GENERATED_TEXTS: Final = 40_000
 _MIN_SENTENCES: Final = 1000
@@ -80,26 +88,26 @@ SplitHalves = Callable[[float, int], dict[str, Half]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the sentences, and the knowledge of the attacker.
+    """Options of the experiment: the sentences, the noise, and the knowledge of the attacker.
 
     Args:
-        trials: largest number of sentences in both halves together, at least 1,000. Without `data`,
-            this number of sentences is generated, up to 40,000.
-        seed: int in [0, 2**63). Halves, embeddings, anchors and noise get separate seeds derived
-            from it.
-        seeds: number of runs, of which mean and spread are shown. Defaults to 5, or to 10 with
-            `full`.
-        data: folder of the corpora, with leakage/spa-eng.zip in it, or a file of custom texts that
-            `dpcore.text.read` can read. By default, sentences are generated.
-        full: True to repeat the experiment with half and with a quarter of the sentences, with more
-            seeds.
-        anchors: numbers of words that the attacker knows. Numbers above two thirds of the common
-            words are left out.
-        epsilons: claimed epsilons of the noise.
-        confidence: probability that an interval holds, for each interval separately.
+        trials: largest number of sentences in both halves together, at least 1,000. If `data` is
+            None, dpcore generates this number of sentences, but at most 40,000.
+        seed: int in [0, 2**63). The halves, embeddings, anchors and noise get separate seeds
+            derived from this seed.
+        seeds: number of repetitions with other halves and embeddings. The table shows the mean and
+            the standard deviation over the repetitions. The default is 5, or 10 if `full` is True.
+        data: folder that contains leakage/spa-eng.zip, or a file of other texts that
+            `dpcore.text.read` can read. By default, dpcore generates sentences.
+        full: True to repeat the experiment with half of the sentences and with a quarter of them,
+            and to use more repetitions.
+        anchors: numbers of words whose vectors in the victim's embedding the attacker knows. dpcore
+            leaves out numbers above two thirds of the words that both embeddings contain.
+        epsilons: values of epsilon that the noise claims.
+        confidence: confidence level of each single interval.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if a value is out of range.
 
     Example:
@@ -118,23 +126,23 @@ class Config(SeededSettings):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields. The attack without anchors is always included."""
+        """Check the fields, and add the attack without anchors."""
         SeededSettings.__post_init__(self)
         object.__setattr__(self, "anchors", tuple(sorted({0, *self.anchors})))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """One attack.
+    """Result of one attack with its settings.
 
     Args:
-        start: a key of `STARTS`.
-        halves: a key of `HALVES`.
-        size: share of the sentences that was used.
-        number: number of the run, from 0.
-        held_out: True if the words are the held-out ones of that run, False for all words of the
-            victim.
-        found: result of the attack.
+        start: how the first vectors of the training are chosen, a key of `STARTS`.
+        halves: whether the two halves overlap, a key of `HALVES`.
+        size: share of the sentences that is used.
+        number: number of the repetition, from 0.
+        held_out: True if the attack searches for the held-out words of this repetition. False if it
+            searches for all words of the victim.
+        found: number and share of the words that the attack found.
     """
 
     start: str
@@ -146,33 +154,34 @@ class Cell(Shown):
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """All settings except for the number of the run."""
+        """All settings of the attack, except for the number of the repetition."""
         how = self.found.anchors, self.found.claimed, self.found.centred, self.found.dropped
         return self.start, self.halves, self.size, self.held_out, *how
 
 
 @time_run("gensim.models")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train embeddings of the halves and run the attacks.
+    """Train embeddings on the two halves, and run all attacks.
 
     Args:
         config: options of the experiment.
-        threads: checked but not used, because a single worker trains, so that results can be
-            repeated.
-        progress: True to show a progress bar. By default, it is shown for long work on a terminal
-            or in a notebook.
+        threads: not used, but an invalid number raises an error. The training uses one thread, so
+            that results are reproducible.
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The result, one cell for each attack.
+        The result, which contains one `Cell` for each attack.
 
     Raises:
-        ModuleNotFoundError: if gensim is missing. The message states how to install it.
-        FileNotFoundError: if the folder lacks a file.
-        ValueError: if there are too few different sentences.
-        KeyboardInterrupt: on Ctrl-C before the first result.
+        ModuleNotFoundError: if gensim is not installed. The message of the error states how to
+            install the package.
+        FileNotFoundError: if the folder `data` does not contain the file of sentences.
+        ValueError: if `data` contains too few different sentences.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first embeddings are attacked.
 
     Source:
-        The attack of a study of DPNR (Lyu, He and Li, 2020), with added controls.
+        The attack comes from a study of DPNR (Lyu, He and Li, 2020). The controls are added here.
 
     Example:
         >>> from importlib.util import find_spec
@@ -201,7 +210,7 @@ def _read_sentences(config: Config) -> Corpus:
 
 
 def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
-    """Split the corpus into the victim's half, and the attacker's half for each overlap."""
+    """Return the victim's half of the corpus, and one half of the attacker for each overlap."""
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
     texts = [corpus.texts[row] for row in order]
@@ -213,7 +222,7 @@ def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dic
 
 
 def _attack_from_start(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
-    """Train three embeddings from one start, and run all attacks on them."""
+    """Train three embeddings with one choice of first vectors, and run all attacks on them."""
     size, number, start = job
     seed = cell_seed(config.seed, f"{size}/{number}")
     texts = parts(size, seed)
@@ -231,10 +240,10 @@ def _attack_from_start(config: Config, parts: SplitHalves, *job: Any) -> list[Ce
 def _run_attacks(
     config: Config, job: Any, victim: Embedding, attacker: Embedding, name: str, seed: int
 ) -> list[Cell]:
-    """Run all attacks on one pair of embeddings.
+    """Run all attacks of one attacker's embedding on one victim's embedding.
 
-    The attacks use held-out words with and without anchors, all words without anchors, and noisy
-    vectors.
+    There are attacks on held-out words with and without anchors, on all words without anchors, and
+    on noisy vectors.
     """
     size, number, start = job
     _, common = leakage.draw_anchors(victim, attacker, anchors=0, rng=seed)
@@ -265,18 +274,18 @@ def _run_attacks(
 
 
 def shown_anchors(numbers: Sequence[int]) -> int:
-    """Return the number of anchors in the rows of the tables with anchors."""
+    """Return the number of anchors that the tables show, the largest one up to `ANCHORED`."""
     return max(number for number in numbers if number <= ANCHORED)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Shares of words found, by attack.
+    """Shares of words that the attacks found.
 
     Args:
         config: options of the run.
-        corpus: source of the sentences.
-        cells: the attacks.
+        corpus: description of the source of the sentences.
+        cells: one `Cell` for each attack.
     """
 
     corpus: str
@@ -287,15 +296,20 @@ class Result(Tabled[Config]):
         held_out: bool = True, epsilon: float | None = None, centred: bool = False,
         dropped: int = 0,
     ) -> tuple[Leakage, ...]:  # fmt: skip
-        """Return the attacks of a kind, one per run; empty if there are none."""
+        """Return the results of the attacks with the given settings, one for each repetition.
+
+        The tuple is empty if the experiment did not run such an attack.
+        """
         kind = start, halves, size, held_out, anchors, epsilon, centred, dropped
         return tuple(cell.found for cell in self.cells if cell.kind == kind)
 
     def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:
-        """Return the mean share of words found over the runs, with the keywords of `found`.
+        """Return the share of words among the nearest `topn`, averaged over the repetitions.
+
+        The other arguments select the attack, as in `found`.
 
         Raises:
-            ValueError: if there is no such attack.
+            ValueError: if the experiment did not run such an attack.
         """
         leaks = self.found(start, anchors, **kind)
         if not leaks:
@@ -304,7 +318,10 @@ class Result(Tabled[Config]):
 
     @property
     def anchors(self) -> tuple[int, ...]:
-        """Numbers of anchors for which every run of all sentences had enough words."""
+        """Numbers of anchors that every repetition with all sentences used.
+
+        A repetition leaves out a number of anchors if it has too few common words.
+        """
         cells = [
             cell
             for cell in self.cells
@@ -316,11 +333,11 @@ class Result(Tabled[Config]):
 
     @property
     def anchored(self) -> int:
-        """Number of anchors in the rows of the tables with anchors."""
+        """Number of anchors that the tables show."""
         return shown_anchors(self.anchors)
 
     def table(self) -> str:
-        """Return the results as text, with earlier results on the same sentences."""
+        """Return the results as text tables, with earlier results on the same sentences."""
         earlier = (
             "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
             "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
@@ -336,13 +353,13 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
         return self.make_record(
             corpus=self.corpus, cells=[_cell_to_dict(cell) for cell in self.cells]
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the share of words found against the number of anchors, and against the noise.
+        """Draw the share of words found against the number of anchors, and against epsilon.
 
         Returns:
             A matplotlib figure.
@@ -364,7 +381,7 @@ Found = Sequence[Leakage]
 
 
 def real_sentences(result: Result) -> bool:
-    """Return True if all sentences of the earlier results were used."""
+    """Return True if the run used all sentences on which the earlier results are based."""
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
 
 
@@ -425,13 +442,19 @@ def _format_main(result: Result) -> str:
 
 
 def format_share_mean_sd(leaks: Found, topn: int) -> str:
-    """Format mean and standard deviation over the runs, or the share of a single run."""
+    """Format the mean share and its standard deviation over the repetitions.
+
+    A single share is written without a standard deviation.
+    """
     mean, sd = mean_and_sd([leak.share(topn).value for leak in leaks])
     return f"{mean:.3f} +- {sd:.3f}" if len(leaks) > 1 else f"{mean:.3f}"
 
 
 def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
-    """Format earlier results, with a star if they lie in no run's interval."""
+    """Format the earlier results of an attack.
+
+    An earlier result gets a star if it lies outside the intervals of all repetitions.
+    """
     if figures is None:
         return "-"
     return " / ".join(
@@ -441,7 +464,7 @@ def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
 
 
 def is_reproduced(leaks: Found, topn: int, value: str) -> bool:
-    """Return True if a value, up to its rounding, lies in the interval of some run."""
+    """Return True if an earlier, rounded share lies in the interval of at least one repetition."""
     half = 0.5 * 10.0 ** -(len(value) - 1)
     shares = [leak.share(topn) for leak in leaks]
     return any(s.low - half <= float(value) <= s.high + half for s in shares)

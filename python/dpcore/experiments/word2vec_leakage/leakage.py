@@ -1,7 +1,8 @@
-"""Leakage of words from word2vec vectors: training, noise and attack.
+"""Training of word2vec vectors, noise on them, and an attack that infers their words.
 
-A corpus is split into two halves, and vectors of words are learnt from each. Noise may be added to
-the victim's vectors. The attack finds the attacker's words nearest to a private vector.
+A corpus is split into two halves. The victim trains word vectors on one half, and the attacker
+trains word vectors on the other half. The victim may add noise to the vectors. The attack takes the
+victim's vector of a private word, and searches for the attacker's words with the nearest vectors.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ __all__ = [
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
-"""Starts of vectors: gensim's own random numbers, or numbers from a hash of word and seed."""
+"""Choices of the first vectors: gensim's random numbers, or numbers from a hash of word and
+seed."""
 
 _COSINES_PER_BLOCK: Final = 2**23
 """Number of cosines in a block (64 MiB)."""
@@ -49,25 +51,26 @@ _COSINES_PER_BLOCK: Final = 2**23
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split a corpus into two random halves, disjoint or with a common part.
+    """Split a corpus into two random halves, which may have texts in common.
 
-    Texts with equal words count once, so disjoint halves have no text in common. Texts without a
-    word are left out. For a given seed, the first half is the same for every overlap. For
-    comparison: two independent random samples of half of the texts have an overlap of one half on
-    average.
+    If several texts contain the same sequence of words, only one of them is used. Disjoint halves
+    therefore have no text in common. Texts without words are left out. For a given seed, the first
+    half is the same for every overlap. Two independent random samples, each of half of the texts,
+    would have an overlap of 0.5 on average.
 
     Args:
-        texts: a list of strings, or a `Corpus`, whose split is ignored.
-        overlap: share of each half that is also in the other half, in [0, 1].
+        texts: a list of strings, or a `Corpus`. The function ignores the train, validation and test
+            parts of a `Corpus`.
+        overlap: share of the texts of each half that are also in the other half, in [0, 1].
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
-        tokenise: function from a text to its words.
+        tokenise: function that takes a text and returns its words.
 
     Returns:
-        The texts of the first half and the texts of the second half, equally many.
+        Two tuples of texts with the same length: the first half and the second half.
 
     Raises:
         TypeError: if `texts` is not a list of strings or `overlap` is not a number.
-        ValueError: if there are fewer than two different texts, or `overlap` is out of range.
+        ValueError: if there are fewer than two different texts, or if `overlap` is out of range.
 
     Example:
         >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], rng=1)
@@ -105,33 +108,40 @@ def train_word2vec(
     tokenise: Tokeniser = words_of,
     progress: bool | None = None,
 ) -> Embedding:
-    """Learn vectors of words from texts by gensim's Word2Vec (CBOW).
+    """Train word vectors on texts with gensim's Word2Vec (CBOW).
 
-    One worker trains, so that a second run gives the same bits on the same machine. Up to version
-    3.8, gensim drew the first vector of a word from a generator that was seeded by a hash of word
-    and seed. Thus two models with the same seed start a word at the same place, for any texts.
-    Current versions start with random numbers in the order of the vocabulary. ``"hashed"`` restores
-    the earlier start with a fixed hash, because Python's own hash differs in each process.
+    The training uses one thread, so that a second run on the same machine gives identical vectors.
+
+    The training starts from a first vector for each word. Up to version 3.8, gensim drew the first
+    vector of a word from a generator whose seed was a hash of the word and of `seed`. Two models
+    with the same seed therefore had the same first vector for a word, even if their texts were
+    different. Current versions draw all first vectors from one generator, in the order of the
+    vocabulary. With ``start="hashed"``, dpcore restores the earlier behaviour. It uses a fixed hash
+    function, because Python's built-in hash of a string changes from process to process.
 
     Args:
-        texts: a list of strings, or a `Corpus`, whose train part is read.
-        start: "own" (current gensim) or "hashed" (as gensim 3.8: in [-.5/dim, .5/dim)).
-        seed: seed of the start, the negative words and the down-sampling, in [0, 2**32).
+        texts: a list of strings, or a `Corpus`. Only the train part of a `Corpus` is used.
+        start: choice of the first vectors: "own" as in current gensim versions, or "hashed" as in
+            gensim 3.8. With "hashed", the entries lie in [-.5/dim, .5/dim).
+        seed: seed of the first vectors, of the negative words and of the down-sampling of frequent
+            words, in [0, 2**32).
         dim: number of entries of a vector.
-        window: largest number of words on each side that count as context.
-        min_count: a word gets a vector only if it occurs at least so often.
+        window: largest number of words before and after a word that are its context.
+        min_count: smallest number of occurrences of a word that gets a vector.
         epochs: number of passes over the texts.
-        negative: number of negative words drawn for each positive word.
-        tokenise: function from a text to its words.
+        negative: number of random words that negative sampling draws for each word.
+        tokenise: function that takes a text and returns its words.
         progress: True to show a progress bar, None for an interactive terminal only.
 
     Returns:
-        The embedding, with the most frequent word first.
+        The `Embedding`. Its words are sorted by frequency, with the most frequent word first.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or fewer than two words occur `min_count` times.
-        ModuleNotFoundError: if gensim is missing. The message states how to install it.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is out of range, or if fewer than two words occur at least
+            `min_count` times.
+        ModuleNotFoundError: if gensim is not installed. The message of the error states how to
+            install the package.
 
     Source:
         Mikolov et al. (2013). For the hashed start: gensim 3.8.3, `Word2Vec.seeded_vector`.
@@ -164,16 +174,19 @@ def train_word2vec(
 
 
 def _hash_to_start(word: str, seed: int, dim: int) -> Floats:
-    """Compute numbers in [-.5/dim, .5/dim) from the SHAKE-256 of word and seed."""
+    """Compute the first vector of a word, with entries in [-.5/dim, .5/dim).
+
+    The entries are computed from the SHAKE-256 hash of the word and the seed.
+    """
     drawn = hashlib.shake_256(f"{word}{seed}".encode()).digest(4 * dim)
     return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
 
 
 def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> None:
-    """Train on a separate thread, so that an interrupt cannot fall into gensim's queues.
+    """Train on a separate thread, so that Ctrl-C does not interrupt gensim's own threads.
 
-    In the main thread, an interrupt would leave gensim's own threads waiting forever. It could also
-    release a lock that one of them holds.
+    If the training ran in the main thread, Ctrl-C would leave gensim's threads waiting forever. It
+    could also release a lock that one of these threads holds.
     """
     stop = require_module("gensim.models.callbacks", "train_word2vec").CallbackAny2Vec()
     stop.on_epoch_end = watched.end_epoch
@@ -205,7 +218,10 @@ def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> N
 
 
 class _WatchedSentences:
-    """Sentences that advance a progress bar when they are read, and that can be stopped."""
+    """Sequence of sentences for the training, which advances a progress bar.
+
+    The training can be stopped while it reads the sentences.
+    """
 
     _STEP: Final = 1000
 
@@ -214,7 +230,7 @@ class _WatchedSentences:
         self.sentences, self._bar = sentences, bar
 
     def end_epoch(self, _: Any) -> None:
-        """Raise after a stop, so that no further epoch starts."""
+        """Raise an error at the end of an epoch if the training was stopped."""
         if self.stopped:
             raise KeyboardInterrupt
 
@@ -235,28 +251,32 @@ def add_noise(
     scale: Literal["published", "sound"] = "published",
     rng: Rng = None,
 ) -> Embedding:
-    """Rescale each vector of an embedding to [0, 1], and then add Laplace noise.
+    """Rescale each vector of an embedding to entries in [0, 1], and add Laplace noise.
 
-    ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry. With the published b =
-    1/epsilon, each entry has loss epsilon, and a vector has dim times as much. The claim covers one
-    release of the vector of one word, for any two vectors. It does not cover the texts from which
-    the vectors were learnt.
+    A vector v becomes ``(v - min v) / (max v - min v) + Lap(b)``, with independent noise in every
+    entry. With the published scale b = 1/epsilon, the privacy loss of each entry is up to epsilon.
+    The privacy loss of a vector is then up to dim * epsilon. The claim concerns one release of the
+    vector of one word: any two vectors are neighbours. It does not protect the texts on which the
+    vectors were trained.
 
     Args:
         embedding: an `Embedding` without noise.
         epsilon: claimed epsilon, above 0.
-        scale: "published" (b = 1/epsilon) or "sound" (b = dim/epsilon, for which the claim holds).
+        scale: "published" for b = 1/epsilon, or "sound" for b = dim/epsilon. The claim is true for
+            "sound" only.
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
-        The noisy `Embedding`, with `claimed` and `real`.
+        The noisy `Embedding`. Its attributes `claimed` and `real` are the claimed and the true
+        epsilon.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if `epsilon` is not above 0, a vector is constant, or the embedding has noise.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `epsilon` is not above 0, a vector is constant, or the embedding already
+            contains noise.
 
     Source:
-        Lyu, He and Li (2020), algorithm 2, word by word.
+        Lyu, He and Li (2020), algorithm 2, applied to each word.
 
     Example:
         >>> vectors = np.random.default_rng(1).normal(size=(3, 100))
@@ -280,23 +300,29 @@ def add_noise(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Leakage(Record):
-    """Counts of private words that are among the attacker's nearest words.
+    """Numbers of private words that an attack found among the attacker's nearest words.
 
-    An interval is for the share of randomly drawn words with these two embeddings only. Other
-    embeddings of the same texts differ by more (see their spread over seeds).
+    The intervals concern the share of words for these two embeddings: they cover the random choice
+    of the private words. They do not cover the random training. Other embeddings of the same texts
+    can give shares outside the interval.
 
     Attributes:
-        words: number of private words that were searched for.
-        unknown: number of them for which the attacker has no vector. They count as not found.
-        vocabulary: number of words of the attacker, V.
-        anchors: number of words that the attacker knew before.
-        topn: numbers of nearest words.
-        hits: for each of these numbers, the number of private words that were found.
-        centred: True if the mean of each vector was subtracted first.
-        dropped: number of leading directions of each embedding that were removed first.
-        claimed: claimed epsilon of noise on the victim's vectors, or None without noise.
-        true: true epsilon of this noise for any two words.
-        confidence: probability that an interval holds, for each interval separately.
+        words: number of private words for which the attack searched.
+        unknown: number of private words for which the attacker has no vector. These words count as
+            not found.
+        vocabulary: number V of words in the attacker's embedding.
+        anchors: number of words whose vectors the attacker knew in both embeddings before the
+            attack.
+        topn: numbers n of nearest words. A private word is found if it is among the nearest n.
+        hits: number of private words that were found, for each number in `topn`.
+        centred: True if the mean of the entries of each vector was subtracted before the
+            comparison.
+        dropped: number of leading principal directions that were removed from each embedding before
+            the comparison.
+        claimed: claimed epsilon of the noise on the victim's vectors, or None if the vectors have
+            no noise.
+        true: true epsilon of this noise, for any two words, or None if the vectors have no noise.
+        confidence: confidence level of each single interval.
     """
 
     words: int
@@ -313,26 +339,29 @@ class Leakage(Record):
 
     @property
     def shares(self) -> tuple[Measured, ...]:
-        """Share of words found for each of `topn`, with exact limits."""
+        """Share of private words that were found for each number in `topn`.
+
+        Each share has a Clopper-Pearson interval.
+        """
         n, tail, how = self.words, (1.0 - self.confidence) / 2.0, "Clopper-Pearson"
         return tuple(Measured(hit / n, *limits(hit, n, tail), how) for hit in self.hits)
 
     @property
     def chance(self) -> tuple[float, ...]:
-        """Share of words found by guessing: ``topn / V`` for each of `topn`."""
+        """Share of words that random guessing finds: ``topn / V`` for each number in `topn`."""
         return tuple(number / self.vocabulary for number in self.topn)
 
     def share(self, topn: int = 1) -> Measured:
-        """Return the share of words found among the nearest `topn`.
+        """Return the share of private words that are among the attacker's nearest `topn` words.
 
         Raises:
-            ValueError: if `topn` is not among those of the attack.
+            ValueError: if the attack did not use this `topn`.
         """
         shown = tuple(map(str, self.topn))
         return self.shares[shown.index(errors.choice("topn", str(topn), shown))]
 
     def __repr__(self) -> str:
-        """Return the shares on one line."""
+        """Return the shares of words found, on one line."""
         shares = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
         return f"<Leakage of {self.words:,} words: {shares}, {self.anchors:,} anchors>"
 
@@ -353,11 +382,11 @@ class Leakage(Record):
 
 
 def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
-    """Return the words that all embeddings have, in the order of the first embedding.
+    """Return the words that all embeddings contain, in the order of the first embedding.
 
     Raises:
         TypeError: if an argument is not an `Embedding`.
-        ValueError: if they have no word in common.
+        ValueError: if the embeddings have no word in common.
     """
     for name, embedding in (
         ("victim", victim),
@@ -377,23 +406,26 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Draw anchors from the common words; the other common words are held out.
+    """Divide the common words of several embeddings at random into anchors and held-out words.
 
-    To compare numbers of anchors, use the first 10, 100, ... of them, always with these held-out
-    words. Otherwise each number of anchors would be tested on different words.
+    Anchors are words whose vectors the attacker knows in both embeddings. Held-out words are
+    private words, for which the attack searches.
+
+    To compare different numbers of anchors, use the first 10, 100, ... of the returned anchors, and
+    always the same held-out words. Separate calls would return different held-out words.
 
     Args:
-        victim: the `Embedding` with private words.
-        *attackers: all `Embedding` objects that will be used against it.
-        anchors: largest number of words that the attacker knows before.
+        victim: the `Embedding` that is attacked.
+        *attackers: every `Embedding` that an attacker will use against `victim`.
+        anchors: number of anchors to draw.
         rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
-        The anchors and the held-out words, in random order.
+        Two tuples of words, each in random order: the anchors and the held-out words.
 
     Raises:
         TypeError: if a value is not an `Embedding`, or `anchors` is not an integer.
-        ValueError: if there are no common words, or not more of them than `anchors`.
+        ValueError: if the number of common words is not above `anchors`.
 
     Example:
         >>> e = Embedding(("a", "cat", "dog", "fox"), np.eye(4))
@@ -423,41 +455,49 @@ def attack_embedding(
     confidence: float = 0.95,
     progress: bool | None = None,
 ) -> Leakage:
-    """Count the private words that are among the attacker's words nearest to their vectors.
+    """Count the private words that the attacker finds by searching for the nearest vectors.
 
-    Nearness is measured by the cosine. In a tie with another word, the true word is ranked last.
-    Two separately learnt embeddings differ by a rotation, which can be estimated from a few known
-    words. With `anchors`, the victim's vectors are first rotated by the orthogonal matrix that
-    brings the anchors closest to the attacker's vectors, ``argmin_R ||V R - A||``, with rows scaled
-    to length 1. If there are fewer anchors than dimensions, some directions are undetermined. These
-    directions are not compared.
+    For each private word, the attacker takes the victim's vector and searches for the nearest
+    vectors in the attacker's own embedding. The attack finds the word if the attacker's vector of
+    this word is among the nearest `topn` vectors. The nearest vector is the one with the largest
+    cosine. If another word has the same cosine as the true word, the other word counts as nearer.
+
+    Two embeddings that are trained separately differ mainly by a rotation. The attacker can
+    estimate this rotation from a few words with known vectors, the `anchors`. The function then
+    first multiplies the victim's vectors by the orthogonal matrix R that minimises ``||V R - A||``.
+    The rows of V and A are the victim's and the attacker's vectors of the anchors, scaled to length
+    1. If there are fewer anchors than dimensions, the anchors determine R only in some directions.
+    The function ignores the other directions.
 
     Args:
-        victim: the `Embedding` that is attacked (`Embedding.of` converts vectors of gensim).
-        attacker: the attacker's own `Embedding`, of the same dimension.
-        words: private words to search for. None means all words of the victim that are not anchors.
-            Words that the attacker lacks count as not found.
-        anchors: words whose vectors the attacker knows in both embeddings; () omits the rotation.
-        topn: numbers of nearest words that count, one number or several.
-        centre: True to subtract from each vector the mean of its entries, which min-max scaling
-            shifts.
-        drop: number of leading principal directions of each embedding that are removed first,
-            together with its mean vector. The vectors of all words share them. If few texts were
-            read, they hide the individual part of a word's vector, in particular its start.
-        confidence: probability that an interval holds, for each interval separately.
+        victim: the `Embedding` that is attacked. `Embedding.of` converts the vectors of a gensim
+            model.
+        attacker: the attacker's `Embedding`, with the same dimension.
+        words: the private words. None means all words of the victim that are not anchors. A word
+            that is not in the attacker's embedding counts as not found.
+        anchors: words whose vectors the attacker knows in both embeddings. If `anchors` is empty,
+            the vectors are not rotated.
+        topn: one or several numbers n. A word is found if it is among the nearest n words.
+        centre: True to subtract the mean of the entries from each vector. This removes the shift
+            that the rescaling to [0, 1] causes.
+        drop: number of leading principal directions of each embedding that the function removes,
+            together with the mean vector of the embedding. All vectors of an embedding have similar
+            components in these directions. If the embeddings are trained on few texts, these
+            components hide the part of a vector that is specific to its word, such as the first
+            vector of the training.
+        confidence: confidence level of each single interval.
         progress: True to show a progress bar, None for an interactive terminal only.
 
     Returns:
-        The `Leakage`.
+        The numbers of words found, as a `Leakage`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
 
-            - the dimensions differ, there are no common words, or a vector is zero;
-            - a word or an anchor is unknown or given twice, or a word is an anchor;
-            - `topn` is below 1 or above the attacker's number of words;
-            - `drop` is at or above the dimension.
+            - the dimensions differ, the embeddings have no common words, or a vector is zero; - a
+            word or an anchor is unknown or given twice, or a word is an anchor; - `topn` is below 1
+            or above the attacker's number of words; - `drop` is at or above the dimension.
 
     Source:
         A study of DPNR (Lyu, He and Li, 2020), which uses no anchors. Schoenemann (1966) for the
@@ -541,14 +581,14 @@ def _read_topn(topn: Any, most: int) -> tuple[int, ...]:
 
 
 def _drop_directions(embedding: Embedding, drop: int) -> Embedding:
-    """Return the embedding without its mean vector and its leading principal directions."""
+    """Return the embedding without its mean vector and its `drop` leading directions."""
     rows = embedding.vectors - embedding.vectors.mean(axis=0)
     leading = np.linalg.eigh(rows.T @ rows)[1][:, -drop:]
     return replace(embedding, vectors=rows - rows @ leading @ leading.T)
 
 
 def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
-    """Return the vectors of some words, scaled to length 1."""
+    """Return the vectors of the given words, scaled to length 1."""
     chosen = list(words)
     rows: Floats = embedding.vectors[[embedding.rows[word] for word in chosen]]
     # Rows are divided by their largest entry, so squares neither overflow nor underflow.
@@ -567,10 +607,13 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
 def _find_rotation(
     victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], flat: bool
 ) -> Floats:
-    """Compute the orthogonal matrix of Procrustes, on the directions that the anchors determine.
+    """Compute the orthogonal matrix that maps the victim's anchors to the attacker's ones.
 
-    It is ``U V'`` from the singular value decomposition ``A' B = U S V'``. With fewer anchors than
-    dimensions, some singular values are zero up to rounding. Their directions are left out.
+    Only the directions that the anchors determine are used.
+
+    The matrix is ``U V'`` from the singular value decomposition ``A' B = U S V'`` (Procrustes). If
+    there are fewer anchors than dimensions, some singular values are zero up to rounding. The
+    directions of these singular values are left out.
     """
     mine = _scale_rows("victim", victim, anchors, flat)
     theirs = _scale_rows("attacker", attacker, anchors, flat)
@@ -580,7 +623,10 @@ def _find_rotation(
 
 
 def _rank_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
-    """Count the attacker's words that are at least as near as the true word, including itself."""
+    """Return the rank of each true word among the attacker's words, from 1 for the nearest.
+
+    Words with the same cosine count as nearer than the true word.
+    """
     step = max(1, _COSINES_PER_BLOCK // len(theirs))
     ranks = np.zeros(len(mine), dtype=np.int64)
     with Progress("nearest words", len(mine), progress) as bar:
