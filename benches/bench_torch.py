@@ -16,7 +16,7 @@ from dpcore.adapters.torch import TorchModule
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum
 from dpcore.events import Above, Vote
-from dpcore.mechanisms.callables import make_generator, tensor_of
+from dpcore.mechanisms.callables import call_on_device, make_generator
 from dpcore.sampling.tally import Curve, TallyRows, Watch
 from dpcore.streams import COUNT, seeded_torch
 
@@ -82,7 +82,7 @@ def test_a_block(race, benchmark, tiny, name, curve):
     mechanism = TorchModule(module)
 
     def drawn():
-        return tensor_of(mechanism, PAIR.x, ROWS, make_generator(1, COUNT, 0, 5))
+        return call_on_device(mechanism, PAIR.x, ROWS, make_generator(1, COUNT, 0, 5))
 
     outputs = drawn()
     smallest(drawn, blocks)

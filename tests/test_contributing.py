@@ -304,18 +304,18 @@ def test_a_bound(load, monkeypatch, audit_everywhere, without):
 NOISE = '''"""Laplace noise by another name."""
 import math
 from dataclasses import dataclass
-from .laplace import _laplace_log_votes
-from .native import Primitive, over_scale, whole_line, with_law
+from .laplace import _laplace_log_tails
+from .native import Primitive, cost_over_scale, real_line_support, register_law
 
-@with_law(LAW)
+@register_law(LAW)
 @dataclass(frozen=True, slots=True)
 class Toy(Primitive):
     """Laplace noise by another name."""
     scale: float
     variant: str = "two_branch"
 '''
-VOTES = "log_votes=_laplace_log_votes"
-COST = "cost=lambda noise, apart, entries: over_scale(apart, noise.scale, 'l1')"
+VOTES = "log_votes=_laplace_log_tails"
+COST = "cost=lambda noise, apart, entries: cost_over_scale(apart, noise.scale, 'l1')"
 LAWS = {
     "nothing": "",
     "votes": VOTES,
@@ -323,7 +323,7 @@ LAWS = {
     "other end": "support=lambda noise: (-math.inf, 0.0)",
     "cost": COST,
     "blind": "blind=True",
-    "all": f"{VOTES}, support=whole_line, {COST}",
+    "all": f"{VOTES}, support=real_line_support, {COST}",
 }
 
 
@@ -342,7 +342,7 @@ def add_noise(load, patch, without=None, law=LAWS["all"]):
         patch.setattr(_core, "NOISES", [*_core.NOISES, "Toy"])
     if without == "class":
         return None
-    text = NOISE.replace("@with_law(LAW)\n", "") if without == "law" else NOISE
+    text = NOISE.replace("@register_law(LAW)\n", "") if without == "law" else NOISE
     law = "" if without == "parts" else law
     toy = load(mechanisms, "toy", text.replace("LAW", law)).Toy
     for package in (mechanisms, dpcore):
@@ -371,7 +371,7 @@ def find_forgotten_noises():
                 yield f"{place} is not re-exported by {listing}"
         law = native._LAWS.get(cls)
         if law is None:
-            yield f"{place} is not declared by @with_law (above @dataclass)"
+            yield f"{place} is not declared by @register_law (above @dataclass)"
         if law == Law():
             yield f"{place} declares nothing of its law"
 
@@ -524,7 +524,7 @@ def test_nothing_is_forgotten_with_and_without_the_toy(load, monkeypatch, add):
         (add_noise, "rust", f"{TOY} is not in the table of rust/mechanisms/"),
         (add_noise, "class",
          "Toy is in the table of Rust, but no file of dpcore/mechanisms/ defines its class"),
-        (add_noise, "law", f"{TOY} is not declared by @with_law (above @dataclass)"),
+        (add_noise, "law", f"{TOY} is not declared by @register_law (above @dataclass)"),
         (add_noise, "dpcore.mechanisms",
          f"{TOY} is not re-exported by dpcore/mechanisms/__init__.py"),
         (add_noise, "dpcore", f"{TOY} is not re-exported by dpcore/__init__.pyi"),

@@ -16,7 +16,7 @@ from dpcore import progress
 from dpcore.adapters import adapt
 from dpcore.errors import masked
 from dpcore.packages import imported_module, one_blas_thread
-from dpcore.sensitivity.search import torch_module
+from dpcore.sensitivity.search import is_torch_module
 from dpcore.streams import Generators, seeded_globals, torch_generators
 
 
@@ -52,7 +52,7 @@ def test_half_of_another_package_is_none_of_it(half):
     assert not progress.in_notebook()
     half("torch")
     half("torch.nn.modules.module")
-    assert not torch_module(abs)
+    assert not is_torch_module(abs)
     assert torch_generators() == []
     assert adapt(abs) is None
     with seeded_globals(np.random.default_rng(1)), Generators.everywhere():

@@ -103,7 +103,7 @@ class Progress:
         if self._state.last - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
-    def beats(self, size: int) -> Iterator[int]:
+    def count_with_bar(self, size: int) -> Iterator[int]:
         """Yield the numbers below `size`, and move the bar by one after each of them.
 
         A later call of `advance` must add the same work, because these moves are provisional.
@@ -125,7 +125,7 @@ class Progress:
         if now - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
-    def stand_still(self) -> None:
+    def stop_thread(self) -> None:
         """Draw the bar now, and end the thread that redraws it."""
         self._stop_moving()
         self._patience = 0.0
@@ -267,13 +267,13 @@ class _Notebook:
         line = f"{state.label}{part}, {state.left(now)}"
         value = "" if share is None else f' value="{share:.4f}"'
         page = f"<progress{value}></progress> {html.escape(line)}"
-        self._put({"text/plain": line, "text/html": page})
+        self._show_page({"text/plain": line, "text/html": page})
 
     def close(self) -> None:
         if self._handle is not None:
-            self._put({"text/plain": "", "text/html": ""})
+            self._show_page({"text/plain": "", "text/html": ""})
 
-    def _put(self, shown: dict[str, str]) -> None:
+    def _show_page(self, shown: dict[str, str]) -> None:
         if self._handle is None:
             self._handle = _import_ipython().display(shown, raw=True, display_id=True)
         else:
@@ -308,10 +308,14 @@ def format_time(seconds: float) -> str:
 
 def count_with_progress(size: int) -> Iterable[int]:
     """Return the numbers below `size`. A loop over them moves a bar that counts outputs."""
-    return range(size) if _shown_bar is None or not _shown_bar.by_call else _shown_bar.beats(size)
+    return (
+        range(size)
+        if _shown_bar is None or not _shown_bar.by_call
+        else _shown_bar.count_with_bar(size)
+    )
 
 
-def interrupted_again() -> bool:
+def record_interrupt() -> bool:
     """Record that the user pressed Ctrl-C; return True if this is the second time in 2 seconds.
 
     The caller then ends the program.

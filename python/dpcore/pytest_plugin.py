@@ -59,7 +59,7 @@ _Outcome = TypeVar("_Outcome")
 _Method = Callable[Concatenate["DPAudit", _Parameters], _Outcome]
 
 
-def _typed_as(
+def _copy_parameter_types(
     kind: Callable[[], Callable[_Parameters, Any]],
 ) -> Callable[[Callable[..., _Outcome]], _Method[_Parameters, _Outcome]]:
     """Return a decorator that gives a method of `DPAudit` the arguments of a class.
@@ -280,7 +280,7 @@ class DPAudit:
         self._node, self._settings = node, settings
         self._calls = 0
 
-    @_typed_as(lambda: _TestArguments)
+    @_copy_parameter_types(lambda: _TestArguments)
     @suggest_arguments
     def __call__(
         self,
@@ -310,7 +310,7 @@ class DPAudit:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or no claim is given.
         """
-        return self._standing(self._audit(mechanism, pair, claim, options))
+        return self._require_passed(self._audit(mechanism, pair, claim, options))
 
     @suggest_arguments
     def outputs(
@@ -342,11 +342,11 @@ class DPAudit:
         claim = _choose_claim(claim, options)
         if claim is None:
             raise errors.invalid("claim", "given, for recorded outputs make none", None)
-        settings = self._settled(options, "trials")
+        settings = self._complete_options(options, "trials")
         audit = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
-        return self._standing(self._told(audit))
+        return self._require_passed(self._add_to_properties(audit))
 
-    @_typed_as(lambda: _TestArguments)
+    @_copy_parameter_types(lambda: _TestArguments)
     @suggest_arguments
     def refutes(
         self,
@@ -491,9 +491,9 @@ class DPAudit:
         own = mechanism_attribute(f, "claim") if claim is None else claim
         if own is None or callable(own):
             raise errors.invalid("claim", "given for a function without its own claim", None)
-        rng = self._settled({"rng": rng}, "trials", "confidence")["rng"]
+        rng = self._complete_options({"rng": rng}, "trials", "confidence")["rng"]
         report = trace(f, pair, claim=own, delta=delta, draws=draws, rng=rng)
-        stated = _state_claim(own, delta)
+        stated = _format_claim_value(own, delta)
         line = f"{stated} {_describe_trace(report)}, seed {report.seed}"
         self._add_property("dp_audit", f"{report.name}: {line}")
         if report.exit_status:
@@ -536,7 +536,7 @@ class DPAudit:
 
         claim = _choose_claim(claim, options)
         # A progress bar would appear between the dots of pytest.
-        settings = {"progress": False, **self._settled(options)}
+        settings = {"progress": False, **self._complete_options(options)}
         adapted = None if isinstance(mechanism, type) else adapt(mechanism)
         found_as = mechanism if adapted is None else adapted
         advice = mechanism_attribute(found_as, "claim_advice")
@@ -544,7 +544,7 @@ class DPAudit:
             raise errors.invalid("claim", f"given, or neighbour= ({advice})", None)
         remark = ""
         if settings["trials"] is None:
-            settings["trials"] = own = _find_own_trials(found_as, pair)
+            settings["trials"] = own = _find_default_trials(found_as, pair)
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
         arguments = collect_arguments(mechanism, pair, {"claim": claim, **settings})
         audit = run_with_checkpoint(arguments, _DEFAULT_TRIALS)
@@ -553,10 +553,10 @@ class DPAudit:
         if audit.partial:
             # Ctrl-C must interrupt the whole run of tests.
             raise KeyboardInterrupt
-        self._warn(audit)
-        return self._told(audit, remark)
+        self._warn_of_own_randomness(audit)
+        return self._add_to_properties(audit, remark)
 
-    def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
+    def _complete_options(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
         """Return the keywords of a call, with missing ones taken from the settings.
 
         The settings named in `apart` are not added.
@@ -571,7 +571,7 @@ class DPAudit:
         missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
-    def _told(self, audit: _FoundAudit, remark: str = "") -> _FoundAudit:
+    def _add_to_properties(self, audit: _FoundAudit, remark: str = "") -> _FoundAudit:
         """Add a line on the audit to the test's properties; return the audit with the test's id.
 
         `pytest -v` and JUnit's XML show the properties of a test.
@@ -588,7 +588,7 @@ class DPAudit:
         """Add a property to the test, which `pytest -v` and JUnit's XML show."""
         self._node.user_properties.append((name, make_visible(text)))
 
-    def _warn(self, audit: Audit) -> None:
+    def _warn_of_own_randomness(self, audit: Audit) -> None:
         """Warn once per run of pytest if a mechanism draws its own randomness.
 
         The seed of the test does not repeat the outcome of such an audit.
@@ -603,7 +603,7 @@ class DPAudit:
             )
             warnings.warn(text, errors.AssumptionWarning, stacklevel=5)
 
-    def _standing(self, audit: _FoundAudit) -> _FoundAudit:
+    def _require_passed(self, audit: _FoundAudit) -> _FoundAudit:
         """Return the audit; let the test fail if the claim is refuted, untested or weakly tested.
 
         A claim is weakly tested if the audit certifies less than the setting `min_share`.
@@ -699,10 +699,10 @@ def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
         return str(audit.claim)
     if isinstance(audit, TableAudit):
         return f"epsilon <= {audit.claim:g}"
-    return _state_claim(audit.claimed_epsilon, audit.delta)
+    return _format_claim_value(audit.claimed_epsilon, audit.delta)
 
 
-def _state_claim(claim: Any, delta: float) -> str:
+def _format_claim_value(claim: Any, delta: float) -> str:
     """Format a claim, which is a number (with a delta) or a curve, for a message."""
     from .claims.trade_off import Claim
 
@@ -746,7 +746,7 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
     return f"{audit.name}: {line}, seed {audit.seed}"
 
 
-def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
+def _find_default_trials(mechanism: Any, pair: Any) -> int | None:
     """Return the number of trials that a mechanism proposes for this pair, or None."""
     from .mechanisms.declarations import mechanism_attribute
     from .records import Pair

@@ -336,23 +336,23 @@ def _freeze_input(value: Any) -> Any:
     return frozen_array(value) if type(value) in (np.ndarray, np.memmap) else value
 
 
-def have_one_content(first: Any, second: Any) -> bool:
+def has_equal_content(first: Any, second: Any) -> bool:
     """Return True if two inputs have the same type and content.
 
     The items of lists and mappings are compared in the same way. If objects cannot be compared,
     the result is True only for one and the same object.
 
     Example:
-        >>> have_one_content([1, None], [1, None]), have_one_content([1], [True])
+        >>> has_equal_content([1, None], [1, None]), has_equal_content([1], [True])
         (True, False)
     """
     if first is second or type(first) is not type(second):
         return first is second
     if type(first) in (list, tuple):
-        return len(first) == len(second) and all(map(have_one_content, first, second))
+        return len(first) == len(second) and all(map(has_equal_content, first, second))
     if type(first) is dict:
         return first.keys() == second.keys() and all(
-            have_one_content(first[key], second[key]) for key in first
+            has_equal_content(first[key], second[key]) for key in first
         )
     if isinstance(first, (float, np.generic)):
         # Bytes are compared, as for arrays: NaN equals itself and 0.0 differs from -0.0.
@@ -419,7 +419,7 @@ class Pair(Record, word="Pair"):
             return NotImplemented
         sides = (self.x, other.x), (self.x_prime, other.x_prime)
         try:
-            same = all(have_one_content(*side) for side in sides)
+            same = all(has_equal_content(*side) for side in sides)
         except RecursionError:
             # Two lists that contain themselves.
             return False

@@ -22,7 +22,7 @@ from .paths import require_path
 from .results.audits import Audit
 from .results.evidence import unite_digests
 from .sampling.driver import Done, Range
-from .sampling.rows import blocks_apart
+from .sampling.rows import list_differing_audits
 from .suggestions import suggest_arguments
 
 __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
@@ -259,7 +259,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         counted_runs.append(run)
     missing = done.left(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
-        raise MissingPartsError(missing, _propose_line(runs))
+        raise MissingPartsError(missing, _propose_command(runs))
     if not done.ranges:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
     is_registered_look, note = read_registered_parts(counted_runs)
@@ -285,7 +285,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     return replace(report, checks=tuple(dict.fromkeys(checks)), notes=notes)
 
 
-def _propose_line(runs: list[RunFile]) -> str:
+def _propose_command(runs: list[RunFile]) -> str:
     """Return a command that counts a missing part or continues an interrupted part, or "".
 
     The result is "" if the run was not begun on the command line.
@@ -349,4 +349,4 @@ def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
         return ()
     counted = [run.done for run in runs if run.done.ranges]
     sides = [[(done.trials, done.sides[side].hits[0]) for done in counted] for side in (0, 1)]
-    return blocks_apart(sides)
+    return list_differing_audits(sides)

@@ -99,7 +99,7 @@ def block_of(elements: int, device: str = "cpu") -> int:
     return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))
 
 
-def shared_block(trials: int, threads: int) -> int:
+def block_size_per_thread(trials: int, threads: int) -> int:
     """Compute a block length such that every thread has one block of the trials."""
     return max(1, trials // threads)
 
@@ -112,7 +112,7 @@ def check_size(size: int, dim: int) -> int:
     return size
 
 
-def array_for(
+def prepare_out_array(
     out: npt.NDArray[Any] | None, shape: tuple[int, int], dtype: npt.DTypeLike
 ) -> npt.NDArray[Any]:
     """Return the array to fill: `out` after a check, or a new array.
@@ -158,7 +158,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
     Args:
         rng: generator of their states.
     """
-    python, state = random.getstate(), _global_state()
+    python, state = random.getstate(), _numpy_global_state()
     random.setstate((3, (*_draw_words(rng).tolist(), _TWISTER_WORDS), None))
     # Replaced instead of seeded: the user's own bit generator may have no method to seed it.
     _NUMPY_RANDOM.set_bit_generator(_make_twister(rng))
@@ -170,11 +170,11 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
             yield
     finally:
         random.setstate(python)
-        _set_global_state(state)
+        _set_numpy_global_state(state)
 
 
 @contextmanager
-def quiet_seed(*words: int) -> Iterator[None]:
+def seed_quietly(*words: int) -> Iterator[None]:
     """Seed the global generators from integers and hide warnings; restore both at the end."""
     with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -252,11 +252,11 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
         return
     state = seeded.copy()
-    _words_in(state)[:] = words
+    _state_to_words(state)[:] = words
     generator.set_state(imported_module("torch").from_numpy(state))
 
 
-def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+def _state_to_words(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     """Return the words of a torch state as 64-bit numbers, in each of which 32 bits are used."""
     return state[_TORCH_HEADER_BYTES : _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS].view(np.uint64)
 
@@ -278,7 +278,7 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
         expected.append(word)
     if (
         state.size >= _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS
-        and _words_in(state).tolist() == expected
+        and _state_to_words(state).tolist() == expected
     ):
         return state
     warnings.warn(
@@ -309,7 +309,10 @@ class Generators:
     @classmethod
     def defaults(cls) -> Generators:
         """Collect the global generators of Python, numpy and torch."""
-        states = [(random.getstate, random.setstate), (_global_state, _set_global_state)]
+        states = [
+            (random.getstate, random.setstate),
+            (_numpy_global_state, _set_numpy_global_state),
+        ]
         return cls(
             states
             + [(generator.get_state, generator.set_state) for generator in torch_generators()]
@@ -322,7 +325,7 @@ class Generators:
         globals = len(state_functions)
         reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())
         # By identity: most bit generators are found a second time, as part of a numpy generator.
-        one_each = {id(generator): generator for generator in map(_bits_or_self, reached)}
+        one_each = {id(generator): generator for generator in map(_bit_generator_of, reached)}
         state_functions += map(_state_functions, one_each.values())
         return cls(state_functions, globals)
 
@@ -336,7 +339,7 @@ class Generators:
         answer = call()
         return answer, _freeze_state(before) != _freeze_state(self.read_states())
 
-    def _set(self, states: list[Any]) -> None:
+    def _set_states(self, states: list[Any]) -> None:
         for (_, put), state in zip(self._states, states, strict=True):
             put(state)
 
@@ -353,7 +356,7 @@ class Generators:
         """Return a function that restores the stored states and then calls `draw`."""
 
         def drawn(*arguments: Any) -> Any:
-            self._set(self._kept)
+            self._set_states(self._kept)
             return draw(*arguments)
 
         return drawn
@@ -375,7 +378,7 @@ class Generators:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._set(self._first)
+        self._set_states(self._first)
 
 
 def _freeze_state(state: Any) -> Any:
@@ -407,7 +410,7 @@ def _list_generator_kinds() -> list[type]:
     return [kind for kind in kinds if not issubclass(kind, random.SystemRandom)]
 
 
-def _bits_or_self(generator: Any) -> Any:
+def _bit_generator_of(generator: Any) -> Any:
     is_numpy = isinstance(generator, np.random.Generator)
     return generator.bit_generator if is_numpy else generator
 
@@ -432,11 +435,11 @@ def _is_readable(get: Callable[[], Any]) -> bool:
     return True
 
 
-def _global_state() -> tuple[Any, Any]:
+def _numpy_global_state() -> tuple[Any, Any]:
     return _NUMPY_RANDOM.get_bit_generator(), _NUMPY_RANDOM.get_state(legacy=False)
 
 
-def _set_global_state(state: tuple[Any, Any]) -> None:
+def _set_numpy_global_state(state: tuple[Any, Any]) -> None:
     _NUMPY_RANDOM.set_bit_generator(state[0])
     # Replacing the bit generator discards a stored normal draw, the second of a pair.
     _NUMPY_RANDOM.set_state(state[1])

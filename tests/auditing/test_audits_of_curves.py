@@ -16,7 +16,7 @@ from dpcore.bounds.canaries import one_run_refutes
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
 from dpcore.claims.trade_off import choose_tangent
 from dpcore.records import Counts
-from dpcore.results.audits import parameter_of_points, point_of
+from dpcore.results.audits import error_limits_of, parameter_of_points
 
 ORDERS = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]
 PAIR = ([0.0], [1.0])
@@ -79,7 +79,7 @@ def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows(claim,
     rng = np.random.default_rng(30)
     draws, confidence, points = 2000, 0.9, []
     for n in rng.choice(SIZES, draws).tolist():
-        points.append(point_of(draw_counts(rng, n, p, q), (1.0 - confidence) / 2.0))
+        points.append(error_limits_of(draw_counts(rng, n, p, q), (1.0 - confidence) / 2.0))
     one, two = np.array(points).T
     different, places = np.unique(one, return_inverse=True)
     assert np.count_nonzero(two < claim.trade_off(different)[places]) <= upper_limit(draws, 0.1)
@@ -89,7 +89,7 @@ def test_a_false_claim_is_refuted_by_the_same_counts():
     """The control of the test before: the same loop at a claim 10 % too small refutes."""
     rng = np.random.default_rng(31)
     rates = gaussian_rates(1.0, 0.5)
-    points = (point_of(draw_counts(rng, 30_000, *rates), 0.05) for _ in range(200))
+    points = (error_limits_of(draw_counts(rng, 30_000, *rates), 0.05) for _ in range(200))
     assert sum(two < GDP(0.9).trade_off(one) for one, two in points) > 190
 
 
@@ -128,7 +128,7 @@ def largest_broken(claim, event):
 
 def shown_difference(event, slope):
     """What the exact limits, each at half the error, show of p - s q."""
-    one, two = point_of(event, 0.025)
+    one, two = error_limits_of(event, 0.025)
     return 1.0 - two - slope * one
 
 
@@ -148,7 +148,7 @@ def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta():
         n, q = int(rng.choice(SIZES)), rng.uniform(0.01, 0.9)
         p = min(1.0, (1.0 - claim.trade_off(q)) * rng.uniform(0.97, 1.08))
         counts = draw_counts(rng, n, p, q)
-        one, two = point_of(counts, 0.025)
+        one, two = error_limits_of(counts, 0.025)
         refuted = bool(two < claim.trade_off(one))
         events = counts, counts.complement().swapped()
         excess = max(largest_broken(claim, event) for event in events)
@@ -163,7 +163,7 @@ def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta():
 
 def test_the_certified_parameter_is_where_the_curve_meets_the_point():
     counts = Counts(600, 1000, 250, 1000)
-    point = point_of(counts, 0.025)
+    point = error_limits_of(counts, 0.025)
     assert parameter_of_points(GDP(1.0), (point,)) == pytest.approx(mu_lower(counts), rel=1e-9)
     rho = parameter_of_points(ZCDP(1.0), (point,))
     assert point[1] < ZCDP(rho * 0.999).trade_off(point[0])
@@ -175,8 +175,10 @@ def test_equal_scores_certify_nothing_in_either_direction():
     counts = Counts(30, 1000, 30, 1000)
     for event in (counts, counts.complement(), counts.swapped(), counts.complement().swapped()):
         assert mu_lower(event) == 0.0
-        assert parameter_of_points(GDP(1.0), (point_of(event, 0.025),)) == 0.0
-        assert parameter_of_points(ZCDP(1.0), (point_of(event, 0.025),)) == pytest.approx(0.0)
+        assert parameter_of_points(GDP(1.0), (error_limits_of(event, 0.025),)) == 0.0
+        assert parameter_of_points(ZCDP(1.0), (error_limits_of(event, 0.025),)) == pytest.approx(
+            0.0
+        )
     scores = np.random.default_rng(34).normal(size=(2, 4000))
     report = dpcore.audit_outputs(*scores, rows="independent", claim=GDP(0.1), rng=1)
     assert report.refuted is False

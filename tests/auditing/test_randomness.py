@@ -486,12 +486,12 @@ def test_executors_of_threads_ask_what_threads_ask(mechanism):
 
 
 def test_where_an_executor_works_is_asked_of_it():
-    assert randomness.runs_in(Inline()) == "here"
+    assert randomness.find_executor_kind(Inline()) == "here"
     with ThreadPoolExecutor(1) as pool:
-        assert randomness.runs_in(pool) == "threads"
+        assert randomness.find_executor_kind(pool) == "threads"
     for method in ("fork", "spawn"):
         with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
-            assert randomness.runs_in(pool) == "processes"
+            assert randomness.find_executor_kind(pool) == "processes"
 
 
 # Processes.

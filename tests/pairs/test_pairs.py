@@ -32,7 +32,7 @@ from dpcore.pairs.differences import (
     format_changes,
     inputs_equal,
 )
-from dpcore.pairs.neighbours import refuse_farther
+from dpcore.pairs.neighbours import refuse_non_neighbours
 
 
 def plain(pair):
@@ -257,9 +257,9 @@ def test_whatever_holds_in_a_domain_is_let_pass(seed, kind, radius):
     pair = relation.move(Pair(box.draw(rng), box.draw(rng)), box, rng)
     far = Pair(np.zeros(3), np.full(3, 1.01 * radius))
     if relation.holds(pair, box):
-        refuse_farther(pair, relation)
+        refuse_non_neighbours(pair, relation)
     with pytest.raises(ValueError, match="distance at most"):
-        refuse_farther(far, relation)
+        refuse_non_neighbours(far, relation)
 
 
 def test_whole_numbers_beyond_doubles_are_told_apart():
@@ -267,7 +267,7 @@ def test_whole_numbers_beyond_doubles_are_told_apart():
     assert distances(pair)["l1"] == 1.0
     assert not inputs_equal(pair.x, pair.x_prime)
     with pytest.raises(ValueError, match=r"at most 0.5 .*, got 1.0$"):
-        refuse_farther(pair, L1(0.5))
+        refuse_non_neighbours(pair, L1(0.5))
     far = Pair(np.array([0], dtype=np.uint64), np.array([2**63 + 2**62], dtype=np.uint64))
     assert distances(far)["linf"] == 2.0**63 + 2.0**62
     assert distances(Pair(10**400, 0)) == {
@@ -295,7 +295,7 @@ def test_tables_are_compared_whole():
     assert equal == [True, False, False]
     assert distances(Pair(table, other))["replaced"] == 1
     assert distances(Pair(table, table[:1]))["added_or_removed"] == 1
-    refuse_farther(Pair(table, other), Replace())
+    refuse_non_neighbours(Pair(table, other), Replace())
 
 
 # Messages of wrong calls of `dpcore.pairs`: the argument, and a word of the remedy.

@@ -397,7 +397,7 @@ def test_the_level_of_pairs():
     columns = rng.laplace(size=400), rng.integers(3, size=400), rng.standard_cauchy(size=400)
     for one in columns:
         for other in columns:
-            deviation = _outputs_doubts._clustering_deviation
+            deviation = _outputs_doubts._correlation_deviation
             found = [deviation(one, rng.permutation(other)) for _ in range(500)]
             assert abs(np.mean(found)) < 0.2
             assert 0.85 < np.std(found) < 1.15

@@ -25,7 +25,7 @@ from dpcore.files import cells as cell_files
 from dpcore.files import formats
 from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
-from dpcore.recorded.sides import by_label, read_outputs
+from dpcore.recorded.sides import read_outputs, split_outputs_by_label
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 
@@ -268,7 +268,7 @@ def test_reading_a_csv_imports_neither_package():
 
 
 def split_by_label(path, label, column, label_x=None):
-    return by_label(path, label, Request("", column), label_x, None, Reader())
+    return split_outputs_by_label(path, label, Request("", column), label_x, None, Reader())
 
 
 @pytest.mark.parametrize(

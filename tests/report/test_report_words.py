@@ -17,7 +17,12 @@ from dpcore import Audit, Counts, Laplace, Pair, audit, audit_outputs, bounds, c
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold, Timing, candidates
 from dpcore.errors import AssumptionWarning
 from dpcore.results.audit_page import make_page
-from dpcore.results.audit_text import list_report_rows, more_rows, next_step, propose_trace
+from dpcore.results.audit_text import (
+    describe_more_rows,
+    describe_next_steps,
+    list_report_rows,
+    propose_trace,
+)
 
 PAIR = Pair(0.0, 1.0)
 LAPLACE = published.LaplaceMechanism(1.0)
@@ -105,9 +110,9 @@ def test_a_claim_that_holds_needs_another_pair_or_attack():
     three = dpcore.pairs.zeros_ones(3)
     wide = audit(Laplace(2.0), three, claim=1.7, trials=10**4, rng=1)
     assert wide.epsilon_lower > 0.85
-    assert "or another attack (Coordinatewise, Classifier)" in next_step(wide)
+    assert "or another attack (Coordinatewise, Classifier)" in describe_next_steps(wide)
     # Below half of the claim a score of the user's own is more promising.
-    assert f"or {score}" in next_step(replace(wide, claim=7.0))
+    assert f"or {score}" in describe_next_steps(replace(wide, claim=7.0))
     pooled = audit(Laplace(2.0), three, claim=9.0, trials=1000, rng=1, attack=Coordinatewise())
     said = "another attack (auto, Classifier) or another pair (dpcore.pairs.search)."
     assert of(pooled, "needed") == [said]
@@ -117,11 +122,11 @@ def test_a_spread_pair_hears_of_one_entry():
     one = 'the same distance in one entry (dpcore.pairs.patterns(8, "one")) or another pair'
     wide = audit(LAPLACE, LAPLACE.default_pair(8), trials=1000, rng=1)
     related = replace(wide, mechanism="f", neighbour="L1(radius=1.0)")
-    assert all(one in next_step(report) for report in (wide, related))
+    assert all(one in describe_next_steps(report) for report in (wide, related))
     # Where the claim is about these inputs, or about a change in every entry, there is none such.
     for other in (replace(related, neighbour=""), replace(related, neighbour="Linf(radius=1.0)")):
-        assert one not in next_step(other)
-    assert one not in next_step(replace(related, pair=dpcore.pairs.patterns(8, "one")[0]))
+        assert one not in describe_next_steps(other)
+    assert one not in describe_next_steps(replace(related, pair=dpcore.pairs.patterns(8, "one")[0]))
 
 
 def test_more_draws_come_first_where_they_choose_another_event():
@@ -130,30 +135,30 @@ def test_more_draws_come_first_where_they_choose_another_event():
     for seed in range(30):
         report = audit(Laplace(0.8), claim=1.0, confidence=0.9999, trials=400, rng=seed)
         assert report.refuted is False
-        step = next_step(report)
+        step = describe_next_steps(report)
         assert step.startswith(("about ", "more trials, which choose another event; or "))
         weak += "This event cannot refute the claim." in step
     assert weak >= 3
     rng = np.random.default_rng(1)
     sides = rng.normal(0.0, 0.5, 5000), rng.normal(1.0, 0.5, 5000)
     rows = audit_outputs(*sides, rows="independent", claim=4.0, delta=1e-5, rng=1)
-    assert more_rows(rows).startswith("more rows, which choose another event; or ")
+    assert describe_more_rows(rows).startswith("more rows, which choose another event; or ")
     # The twin: as many trials as `plan` asks for are no longer few.
     many = audit(Laplace(1.2), claim=1.0, trials=10**5, rng=1)
-    assert next_step(many).startswith("another pair")
+    assert describe_next_steps(many).startswith("another pair")
 
 
 def test_a_claim_on_every_entry_needs_pairs_in_which_every_entry_changes():
     eight, linf = dpcore.pairs.zeros_ones(8), dpcore.pairs.Linf(1.0)
     report = audit(Laplace(9.0), eight, neighbour=linf, claim=1.0, trials=2000, rng=1)
-    assert next_step(report).startswith(
+    assert describe_next_steps(report).startswith(
         'pairs in which every entry changes (dpcore.pairs.patterns(8, "all"))'
     )
     # The twins: one of these patterns, and a claim on the sum of all changes.
     for pair in dpcore.pairs.patterns(8, "all"):
-        assert '"all"' not in next_step(replace(report, pair=pair))
+        assert '"all"' not in describe_next_steps(replace(report, pair=pair))
     one = audit(Laplace(9.0), eight, neighbour=dpcore.pairs.L1(8.0), claim=1.0, trials=2000, rng=1)
-    assert '"all"' not in next_step(one)
+    assert '"all"' not in describe_next_steps(one)
 
 
 def test_a_vote_that_cannot_see_enough_asks_for_no_trials():
@@ -162,14 +167,14 @@ def test_a_vote_that_cannot_see_enough_asks_for_no_trials():
     lucky = replace(report, counts=Counts(4000, 10**4, 1450, 10**4), direction="x")
     assert lucky.refuted is False
     seen = "sees a loss of 0.8997 on this pair, with any number of trials."
-    assert next_step(lucky).endswith(seen)
+    assert describe_next_steps(lucky).endswith(seen)
     # The twin: the same counts of an event without a closed form.
-    assert next_step(replace(lucky, event=len)).startswith("about ")
+    assert describe_next_steps(replace(lucky, event=len)).startswith("about ")
 
 
 def test_a_wrong_direction_asks_for_a_larger_pilot():
     report = replace(STANDING, counts=Counts(100, 1000, 600, 1000), direction="x", pilot=50)
-    assert next_step(report).startswith("a larger pilot than 50 draws per side: it chose")
+    assert describe_next_steps(report).startswith("a larger pilot than 50 draws per side: it chose")
     assert replace(report, direction="x_prime").refuted
 
 
@@ -177,7 +182,9 @@ def test_a_looser_bound_names_the_tighter_one():
     fields = {"counts": Counts(600, 1000, 150, 1000), "direction": "x", "claim": 1.15}
     report = replace(STANDING, bound="anytime", stop="looked", **fields)
     assert report.refuted is False
-    assert next_step(report).startswith('a fresh audit with bound="clopper_pearson" and 1,000')
+    assert describe_next_steps(report).startswith(
+        'a fresh audit with bound="clopper_pearson" and 1,000'
+    )
     assert replace(report, bound="clopper_pearson", stop="fixed").refuted
 
 
@@ -192,11 +199,11 @@ def test_recorded_outputs_say_how_many_rows_they_need():
     assert "more rows, which choose another event; or " in str(far)
     assert "This event cannot refute the claim." in str(far)
     assert "needed" not in str(run(0.1))
-    assert more_rows(run(None)) == ""
-    assert ["an own score" in more_rows(report) for report in (far, near)] == [True, False]
+    assert describe_more_rows(run(None)) == ""
+    assert ["an own score" in describe_more_rows(report) for report in (far, near)] == [True, False]
     free = np.zeros(1000), np.ones(1000)
     never = dpcore.audit_outputs(*free, rows="independent", claim=50.0, rng=1)
-    assert more_rows(never).endswith(
+    assert describe_more_rows(never).endswith(
         "no machine draws the counted rows that could refute this one."
     )
 
@@ -206,7 +213,7 @@ def test_guesses_that_see_less_than_half_of_the_claim_hear_of_better_scores():
     sides = 1.0 + rng.normal(size=1000), rng.normal(size=1000)
 
     def run(claim):
-        return more_rows(dpcore.audit_outputs(*sides, rows="one_run", claim=claim, rng=1))
+        return describe_more_rows(dpcore.audit_outputs(*sides, rows="one_run", claim=claim, rng=1))
 
     assert run(3.0) == "canaries that stand out more, or scores that separate them better."
     # Above half, and where so few guesses certify less than the claim.

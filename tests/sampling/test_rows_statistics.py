@@ -13,7 +13,7 @@ from shared_audits import rng
 
 from dpcore.sampling import rows as checks
 from dpcore.sampling.columns import list_sequences, split_by_kind
-from dpcore.sampling.rows import Calls, Pieces, Same, compare_neighbours, cut_block, same_rows
+from dpcore.sampling.rows import Calls, Pieces, Same, compare_near_rows, list_piece_edges, same_rows
 
 # What is equal in all rows.
 
@@ -83,7 +83,7 @@ def test_every_kind_has_an_order_to_look_at(name):
     outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
     ranks, codes = list_sequences(outputs)
     assert {len(every) for every in (*ranks, codes)} == {len(outputs)}
-    assert compare_neighbours(outputs, np.arange(len(outputs)) % 2 == 0) is not None
+    assert compare_near_rows(outputs, np.arange(len(outputs)) % 2 == 0) is not None
 
 
 def test_odd_objects_never_crash():
@@ -91,7 +91,7 @@ def test_odd_objects_never_crash():
     # Without a state of their own they are one value.
     assert same_rows(odd) is not None
     assert len(set(list_sequences(odd)[1].tolist())) == 40
-    assert compare_neighbours(odd, np.zeros(40, bool)) is not None
+    assert compare_near_rows(odd, np.zeros(40, bool)) is not None
 
 
 def test_parts_keep_every_number():
@@ -176,7 +176,7 @@ def products(order, lag):
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_moments_over_all_permutations(values, lag):
     order = np.array(values)[rng().permutation(8)]
-    excess, variance, _ = compare_neighbours(order, order > 0) * checks._SUM_UNIT
+    excess, variance, _ = compare_near_rows(order, order > 0) * checks._SUM_UNIT
     mean, spread = moments(values, lag, equal_pairs)
     known = spread, equal_pairs(order, lag) - mean
     assert (variance[0, lag - 1], excess[0, lag - 1]) == pytest.approx(known, abs=1e-4)
@@ -186,7 +186,7 @@ def test_moments_over_all_permutations(values, lag):
 
 
 def sigmas(outputs, answers):
-    found = checks.lag_deviations(compare_neighbours(outputs, answers))
+    found = checks.lag_deviations(compare_near_rows(outputs, answers))
     return found[found != 0.0]
 
 
@@ -218,28 +218,39 @@ def test_independent_rows_are_normal_out_to_four_and_a_half(law):
 def test_a_rare_event_does_not_outweigh_a_common_one():
     """Two hits that meet by chance, in a call of their own, beside a call with many."""
     drawn = rng(4)
-    common = compare_neighbours(drawn.normal(size=1000), drawn.random(1000) < 0.4)
-    rare = compare_neighbours(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
-    assert (checks.farthest_lag(rare), checks.farthest_lag(common + rare)) == (None, None)
+    common = compare_near_rows(drawn.normal(size=1000), drawn.random(1000) < 0.4)
+    rare = compare_near_rows(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
+    assert (
+        checks.find_most_dependent_lag(rare),
+        checks.find_most_dependent_lag(common + rare),
+    ) == (None, None)
     assert np.abs(checks.lag_deviations(common + rare)).max() < 5.0
 
 
 def test_what_has_no_answer():
-    assert compare_neighbours(np.zeros(7), np.zeros(7, bool)) is None
+    assert compare_near_rows(np.zeros(7), np.zeros(7, bool)) is None
     for quiet in (np.zeros(2000), np.arange(2000) == 5, np.full(2000, np.nan)):
-        assert checks.farthest_lag(compare_neighbours(quiet, np.zeros(2000, bool))) is None
+        assert (
+            checks.find_most_dependent_lag(compare_near_rows(quiet, np.zeros(2000, bool))) is None
+        )
     # A rare value that comes in one run speaks only from 25 pairs expected on.
     for rows in (100, 400):
         run = np.arange(2000) < rows
-        found = checks.farthest_lag(compare_neighbours(run.astype(float), run))
+        found = checks.find_most_dependent_lag(compare_near_rows(run.astype(float), run))
         assert (found is None) == (rows == 100)
 
 
 def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
     for block in (1, 7, 500, 2**17, 2**20):
         starts = range(0, 4000, block)
-        assert sum(checks.looked_at(start, min(block, 4000 - start)) for start in starts) == 2048
-    assert (checks.looked_at(2**19, 2**17), checks.looked_at(2**17, 2**17)) == (1024, 0)
+        assert (
+            sum(checks.count_compared_rows(start, min(block, 4000 - start)) for start in starts)
+            == 2048
+        )
+    assert (checks.count_compared_rows(2**19, 2**17), checks.count_compared_rows(2**17, 2**17)) == (
+        1024,
+        0,
+    )
 
 
 # Dispersion.
@@ -247,11 +258,11 @@ def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
 
 def test_sub_blocks_cover_a_block():
     for rows in (1, 63, 64, 131, 1000, 2**17 + 1):
-        edges = cut_block(rows)
+        edges = list_piece_edges(rows)
         assert (edges[0], edges[-1]) == (0, rows)
         assert all(end > start for start, end in itertools.pairwise(edges))
-    assert len(cut_block(2**17)) == len(cut_block(2**17, 15 * 2**17)) == 17
-    assert len(cut_block(2**17, 16 * 2**17)) == 5
+    assert len(list_piece_edges(2**17)) == len(list_piece_edges(2**17, 15 * 2**17)) == 17
+    assert len(list_piece_edges(2**17, 16 * 2**17)) == 5
 
 
 def in_order(blocks):
@@ -291,7 +302,7 @@ def test_the_order_of_blocks_changes_no_sum():
     sizes = [640] * 1000 + [100]
     ordered, shards = Pieces(), []
     for number, size in enumerate(sizes):
-        edges = cut_block(size, number * 640)
+        edges = list_piece_edges(size, number * 640)
         block = Pieces.of_block(number, edges, draw.binomial(np.diff(edges), 0.3).tolist())
         ordered += block
         if not shards or draw.random() < 0.1:
@@ -312,7 +323,7 @@ def test_the_order_of_blocks_changes_no_sum():
 def test_the_level_of_dispersion(rate, rows, blocks):
     """At 1e-3, the resolutions together: below ten times that; P(17 of 800 | 1 %) is 4e-3."""
     drawn, alarms = rng(3), 0
-    sizes = np.tile(np.diff(cut_block(rows)), blocks)
+    sizes = np.tile(np.diff(list_piece_edges(rows)), blocks)
     for _ in range(800):
         blocks_drawn = zip(sizes.tolist(), drawn.binomial(sizes, rate).tolist(), strict=True)
         alarms += checks.dispersion_p_value([in_order(blocks_drawn)]) < 1e-3

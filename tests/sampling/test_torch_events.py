@@ -19,7 +19,7 @@ from dpcore.sampling.driver import Task, draw_shard
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
 from dpcore.sampling.sources import CallableDraws
-from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch, count_after_event
+from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch, make_further_count
 from dpcore.streams import COUNT
 
 torch = needs("torch")
@@ -88,8 +88,8 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
             seen, known = event.seen(held, "held"), event.seen(array, "array")
             assert (seen.hits, seen.nan) == (known.hits, known.nan)
             assert np.array_equal(seen.answers, known.answers)
-            after = count_after_event(curve, held, score, seen.scores)
-            assert after == count_after_event(curve, array, score, known.scores)
+            after = make_further_count(curve, held, score, seen.scores)
+            assert after == make_further_count(curve, array, score, known.scores)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -299,7 +299,7 @@ def test_a_search_of_rates_reads_public_texts_only(monkeypatch):
     """Two private corpora of one size and one public corpus: the same choice."""
     figures = {"epsilon": 1.0, "epsilon_rdp": 1.0}
     monkeypatch.setattr("dpcore.text.lm.model._find_noise_multiplier", lambda *_: 3.0)
-    monkeypatch.setattr("dpcore.text.lm.model._spend_epsilons", lambda *_: figures)
+    monkeypatch.setattr("dpcore.text.lm.model._compute_epsilons", lambda *_: figures)
     rules = {
         **SMALL,
         "length": 5,

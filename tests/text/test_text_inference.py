@@ -12,7 +12,7 @@ from shared_inference import Centroids, Sign, corpus, looked_up, speakers
 from dpcore import OutputsAudit
 from dpcore.text import inference
 from dpcore.text.inference import TRANSFORMS, Attacker, infer, outcomes
-from dpcore.text.inference.attackers import NearestMean, vectors_of
+from dpcore.text.inference.attackers import NearestMean, encode_each_part
 
 
 @pytest.fixture(scope="module")
@@ -290,11 +290,11 @@ def test_a_certified_part_with_doubts_bounds_nothing(people):
 @pytest.mark.extras
 def test_encoders_may_return_lists_tensors_and_small_dtypes():
     texts = ("a", "bb")
-    [found] = vectors_of(lambda asked: [[len(text), 1] for text in asked], [texts], 1)
+    [found] = encode_each_part(lambda asked: [[len(text), 1] for text in asked], [texts], 1)
     assert (found.tolist(), found.dtype) == ([[1.0, 1.0], [2.0, 1.0]], np.float64)
     torch = needs("torch")
     vectors = torch.ones((2, 3), dtype=torch.bfloat16, requires_grad=True)
-    [found] = vectors_of(lambda asked: vectors, [texts], 1)
+    [found] = encode_each_part(lambda asked: vectors, [texts], 1)
     assert found.tolist() == [[1.0] * 3] * 2
 
 

@@ -12,7 +12,7 @@ from shared_extras import CUDA, data, needs
 import dpcore
 from dpcore.attacks import Threshold
 from dpcore.experiments.corpora import read_corpus
-from dpcore.mechanisms.texts import rounding_of
+from dpcore.mechanisms.texts import relative_tolerance
 from dpcore.text import TfidfSVD
 
 torch = needs("torch")
@@ -321,7 +321,7 @@ def test_texts_and_limit_are_the_users():
 
 def test_the_limit_follows_the_type():
     types = ("float64", "torch.float32", "torch.bfloat16", "float16")
-    assert [rounding_of(None, one) for one in types] == [1e-5, 1e-5, 0.05, 0.05]
+    assert [relative_tolerance(None, one) for one in types] == [1e-5, 1e-5, 0.05, 0.05]
 
 
 def test_encoders_that_do_not_mix_are_accepted(tmp_path):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, message
 from ..mechanisms.answers import AnswerKeeper
-from ..mechanisms.callables import Catch, catch_of, collect_answers, keep_answers
+from ..mechanisms.callables import Catch, call_and_keep, check_catch, collect_answers
 from ..packages import has_all
 from ..records import Pair
 from .scipy import Adapter, pure_epsilon, unwrap_scalar
@@ -146,8 +146,8 @@ class DiffPrivLib(Adapter):
             ValueError: if the outputs have different shapes.
         """
         randomise, value = self.mechanism.randomise, unwrap_scalar(x)
-        answers, catch = AnswerKeeper(repr(self)), catch_of(self.catch)
-        keep_answers(answers, randomise, value, size, catch)
+        answers, catch = AnswerKeeper(repr(self)), check_catch(self.catch)
+        call_and_keep(answers, randomise, value, size, catch)
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes, Any]]:

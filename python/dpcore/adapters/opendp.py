@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..claims.renyi import ZCDP
 from ..errors import about, invalid
 from ..mechanisms.answers import AnswerKeeper
-from ..mechanisms.callables import Catch, catch_of, collect_answers, keep_answers
+from ..mechanisms.callables import Catch, call_and_keep, check_catch, collect_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from .scipy import Adapter, unwrap_scalar
 
@@ -214,8 +214,8 @@ class OpenDP(Adapter):
         measurement, ask = self.measurement, self.ask
         release = measurement if ask is None else lambda value: ask(measurement(value))
         argument = _convert_argument(x, str(measurement.input_carrier_type))
-        answers, catch = AnswerKeeper(repr(self)), catch_of(self.catch)
-        keep_answers(answers, release, argument, size, catch)
+        answers, catch = AnswerKeeper(repr(self)), check_catch(self.catch)
+        call_and_keep(answers, release, argument, size, catch)
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..claims.renyi import ZCDP
 from ..errors import delta_level, instance, integer, invalid, mistyped, real
 from ..mechanisms.answers import AnswerKeeper
-from ..mechanisms.callables import collect_answers, keep_answers
+from ..mechanisms.callables import call_and_keep, collect_answers
 from ..packages import has_all
 from ..records import Pair
 from ..report.shown import dotted_name
@@ -55,7 +55,7 @@ class ObjectCalls(Adapter):
             array has dtype object and shape `(size,)`.
         """
         answers = AnswerKeeper(repr(self))
-        keep_answers(answers, self._prepare_call(x), x, size, ())
+        call_and_keep(answers, self._prepare_call(x), x, size, ())
         return collect_answers(answers, ())
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, list_to_floats, mistyped, numeric
-from ..mechanisms.callables import catch_of
+from ..mechanisms.callables import check_catch
 from ..packages import has_all
 from ..report.shown import Shown
 from ..streams import check_size
@@ -47,7 +47,7 @@ class Adapter(Shown):
         value = getattr(self, name)
         if isinstance(value, type) or not any(has_all(value, method) for method in methods):
             raise mistyped(name, requirement, value)
-        catch_of(getattr(self, "catch", ()))
+        check_catch(getattr(self, "catch", ()))
 
     @property
     def stated(self) -> tuple[float, float] | None:

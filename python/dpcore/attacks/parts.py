@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import choice, instance
 from ..events.event import score_attribute, score_name, scores_of
-from ..mechanisms.answers import bytes_of, get_signature, restore_rows
+from ..mechanisms.answers import estimate_output_bytes, read_item_types, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
@@ -259,7 +259,7 @@ def _read_array(array: Array, texts: Strings | None, part: Part, out: Floats) ->
         out[:] = kind == part.argument
     elif part.measure in ("there", "raises"):
         out[:] = part.measure == "there"
-    elif part.measure == "form" and get_signature(array) is not None:
+    elif part.measure == "form" and read_item_types(array) is not None:
         out[:] = [form_of(item) == part.argument for item in restore_rows(array)]
     elif part.measure == "form":
         form, is_negative = form_of(array[0]) if array.size else "", np.zeros(len(array), np.bool_)
@@ -627,7 +627,7 @@ def rows_within(outputs: Array, most: int) -> int:
         outputs: outputs, shape `(size, ...)`.
         most: largest number of outputs.
     """
-    return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, bytes_of(outputs)))))
+    return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, estimate_output_bytes(outputs)))))
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped, vector
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
-from ..pairs.differences import differing_points
+from ..pairs.differences import broadcast_pair
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
 from ..suggestions import suggest_arguments
 from . import arrays
@@ -588,7 +588,7 @@ class Threshold(ScoreAttack):
 
 
 def _make_distances(names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
-    ends = differing_points(pair.x, pair.x_prime, shape)
+    ends = broadcast_pair(pair.x, pair.x_prime, shape)
     if ends is None:
         return []
     norms = [norm for norm in ("l1", "l2") if norm in names]

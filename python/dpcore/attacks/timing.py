@@ -42,7 +42,7 @@ from numpy.random import Generator
 from ..errors import choice, confidence_level, count, integer, invalid, vector
 from ..events import Above
 from ..events.event import score_attribute
-from ..pairs.differences import differing_points
+from ..pairs.differences import broadcast_pair
 from ..records import Array, Flags, Floats, Pair, frozen_array
 from ..report.shown import qualified_name
 from ..sampling.sources import Call, Clock, Timed, time_calls
@@ -407,7 +407,7 @@ def _pair_excesses(
         curves = [_quantile_curve(values[own], latencies[own], share) for own in (sides, ~sides)]
         yield ExcessLatency("x", entry, *curves[0]), ExcessLatency("x'", entry, *curves[1])
     x, x_prime = (np.ravel(x) if isinstance(x, np.ndarray) else x for x in (pair.x, pair.x_prime))
-    ends = None if rows.dtype == object else differing_points(x, x_prime, (rows.shape[1] - 1,))
+    ends = None if rows.dtype == object else broadcast_pair(x, x_prime, (rows.shape[1] - 1,))
     if ends is None:
         return
     distances = [OutputDistance(side, end) for side, end in zip(("x", "x'"), ends, strict=True)]

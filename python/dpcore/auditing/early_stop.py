@@ -32,11 +32,11 @@ from ..errors import choice, integer, invalid, mistyped, real
 from ..events import SIDES
 from ..events.event import Never, evaluate_event
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import is_shared
-from ..progress import interrupted_again
+from ..mechanisms.callables import is_thread_safe
+from ..progress import record_interrupt
 from ..records import Counts, PartsRead, SeenOutput
 from ..report.plain import decode_value, encode_value, name_field, read_as
-from ..results.evidence import Slice, numerator_first
+from ..results.evidence import Slice, put_numerator_first
 from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
@@ -149,7 +149,7 @@ class Sequence:
                     if self._is_refuted:
                         break
         except KeyboardInterrupt:
-            if keep is not None or interrupted_again() or not self._counted:
+            if keep is not None or record_interrupt() or not self._counted:
                 raise
             return True
         return False
@@ -282,7 +282,7 @@ class Sequence:
     def _size(self, done: int) -> int:
         block = self.source.block
         # Threads that share short blocks get several blocks.
-        least = BLOCK if is_shared(self.source.draws.mechanism) else block
+        least = BLOCK if is_thread_safe(self.source.draws.mechanism) else block
         trials = max(least, int(_SLICE_SHARE * done))
         if self._wide is not None:
             trials = min(trials, self._most_ahead)
@@ -319,7 +319,7 @@ class Sequence:
         self._fitted_at = self.pilot + self.done
         self.chosen = self._fit(trials)
         if self.martingale is None:
-            self._test_tangent(numerator_first(self.chosen.counts, self.chosen.direction))
+            self._test_tangent(put_numerator_first(self.chosen.counts, self.chosen.direction))
         self.label += before is not None and not _is_same_event(before, self.chosen)
 
     def _fit_wide(self, reading: WideReading, trials: int) -> Choice:
@@ -341,7 +341,7 @@ class Sequence:
         if self._wide is not None:
             return self._fit_wide(self._wide, trials)
         n_seen = self.pilot + self.done
-        outputs, outputs_prime = self.source.in_one_form(
+        outputs, outputs_prime = self.source.convert_for_attack(
             *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
         )
         halves = outputs[::2], outputs_prime[::2]
@@ -377,7 +377,7 @@ class Sequence:
         if not self.source.draws.native:
             self._look(sides, answers, trials[0])
         self._keep(sides)
-        ordered = numerator_first(chosen.counts, chosen.direction)
+        ordered = put_numerator_first(chosen.counts, chosen.direction)
         guess = (
             (ordered.k + 0.5) / (ordered.n + 1.0),
             (ordered.k_prime + 0.5) / (ordered.n_prime + 1.0),

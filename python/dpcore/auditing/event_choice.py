@@ -36,7 +36,7 @@ from ..bounds.tail import find_tail_threshold
 from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms.answers import join_outputs
 from ..records import Array, Counts, Floats
-from ..results.evidence import numerator_first
+from ..results.evidence import put_numerator_first
 from ..sampling.driver import Source
 from ..sampling.tally import Frame, Sketch
 from ..streams import SELECTION
@@ -278,7 +278,7 @@ def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Ch
 
 def _count_merit(choice: Choice, goal: Goal) -> float:
     """Return the bound that an event is expected to certify, from its frequencies in the pilot."""
-    own = numerator_first(choice.counts, choice.direction)
+    own = put_numerator_first(choice.counts, choice.direction)
     return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
 
 

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 from ..claims.trade_off import Claim
 from ..errors import invalid
-from ..mechanisms.callables import is_shared, one_by_one
+from ..mechanisms.callables import is_thread_safe, one_by_one
 from ..mechanisms.declarations import is_native
 from ..progress import LONG_SECONDS, format_time
 from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
 from ..sampling.sources import estimate_times
 from ..sampling.workers import count_workers
-from ..streams import MOST_DRAWS, PILOT, PROBE, shared_block
+from ..streams import MOST_DRAWS, PILOT, PROBE, block_size_per_thread
 from .call_sizes import MAX_CALL_SECONDS, plan_call_sizes
 from .early_stop import REFIT_RATIO
 from .pair_choice import plan_rounds
@@ -230,7 +230,7 @@ class Forecast:
     def _shared(self) -> list[str]:
         blocks = -(-self.trials // self.block)
         if self.threads > 1:
-            proposed_block = shared_block(self.trials, self.threads)
+            proposed_block = block_size_per_thread(self.trials, self.threads)
             few = f"{self.trials:,} trials are {blocks} of {self.block:,}"
             line = f"blocks are shared out, and {few}: give block={proposed_block}"
             return [line] if blocks < self.threads else []
@@ -343,7 +343,7 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
         block=1 if request.attack.times else source.block,
         calls_of=source.draws.count_calls,
         one_by_one=one_by_one(request.mechanism),
-        shared=is_shared(request.mechanism),
+        shared=is_thread_safe(request.mechanism),
     )
 
 

@@ -104,7 +104,7 @@ def _read_form(
     if outputs.dtype == object:
         answers.refuse_nested(name, outputs.tolist())
     if not one_by_one(mechanism) and not makes_tensors(mechanism):
-        _refuse_facts(name, answers.call_facts(answer), ask)
+        _refuse_facts(name, answers.find_answer_facts(answer), ask)
     of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
     if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may have equal lengths by chance.
@@ -128,7 +128,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
         ask: function that calls the mechanism on x (0) or x' (1), with the stream of a given
             number.
     """
-    both = facts, answers.call_facts(ask(1, 0))
+    both = facts, answers.find_answer_facts(ask(1, 0))
     facts_prime = both[1]
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
     for number in range(_MAX_FACT_CALLS):
@@ -136,7 +136,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
             return
         # Each side is first in half of the calls, so that an alternating fact is not ascribed to x.
         order = (1, 0) if number % 2 else (0, 1)
-        again = {side: answers.call_facts(ask(side, number + 2)) for side in order}
+        again = {side: answers.find_answer_facts(ask(side, number + 2)) for side in order}
         differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
     for what in differing:
         own = _format_differences(facts[what], facts_prime[what])

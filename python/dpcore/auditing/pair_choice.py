@@ -17,11 +17,11 @@ from ..attacks.attack import Goal, ScoreAttack
 from ..attacks.candidates import read_candidates
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
-from ..mechanisms.declarations import clean_pair, inputs_of, is_native, mechanism_attribute
+from ..mechanisms.declarations import find_noiseless_pair, inputs_of, is_native, mechanism_attribute
 from ..packages import has_all
 from ..pairs import Search, Searched, Texts, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
-from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
+from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_non_neighbours
 from ..records import Pair
 from ..sampling.driver import Source
 from ..sampling.sources import Course
@@ -111,7 +111,7 @@ class PairCandidates:
             error = ValueError(f"{text} (null=True allows two equal inputs)")
             raise about(error, "pair")
         if self.neighbour is not None:
-            refuse_farther(pair, self.neighbour)
+            refuse_non_neighbours(pair, self.neighbour)
             if pair.distance != 1.0:
                 # A metric claim is about any two inputs, per unit of their distance. A claim about
                 # neighbours is about neighbours only. A pair cannot have both.
@@ -349,7 +349,7 @@ def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tu
 
 
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
-    vectors = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
+    vectors = pair_to_floats(find_noiseless_pair(source.draws.mechanism, pair) or pair)
     merit = _score_wide_pair(source, vectors, attack, goal, size)
     if merit is None:
         merit = _score_narrow_pair(source, vectors, attack, goal, size)
@@ -380,7 +380,7 @@ def _score_narrow_pair(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float:
     training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
-    sides = source.in_one_form(*source.outputs(PILOT, 0, training))
+    sides = source.convert_for_attack(*source.outputs(PILOT, 0, training))
     scores, _ = read_candidates(attack, *sides, pair, f"outputs of {source.name}")
     if not scores:
         return -math.inf

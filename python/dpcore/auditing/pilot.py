@@ -39,7 +39,7 @@ from ..mechanisms.callables import (
 )
 from ..records import Array, Counts, Floats, Pair, SeenOutput
 from ..report.shown import one_line
-from ..results.evidence import numerator_first
+from ..results.evidence import put_numerator_first
 from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source
 from ..sampling.sources import Place
@@ -163,7 +163,7 @@ class PilotDraws:
         if is_wide(source.elements, self.size):
             most = max(1, min(most, _MAX_WHOLE_ELEMENTS // source.elements))
         size = min(self.size, most)
-        sides: Sides = source.in_one_form(*source.outputs(PILOT, 0, size))
+        sides: Sides = source.convert_for_attack(*source.outputs(PILOT, 0, size))
         self._note_facts(sides)
         return sides
 
@@ -182,7 +182,10 @@ class PilotDraws:
         place = Place(TYPE_CHECK_CALLS + 1, rows, 0, rows)
         source.course.drew(rows)
         some = source.draws.draw(PROBE, 0, place)
-        n_rows = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.bytes_of(some))))
+        n_rows = max(
+            _MIN_KEPT_OBJECTS,
+            int(_MAX_OBJECT_BYTES / max(1.0, answers.estimate_output_bytes(some))),
+        )
         return n_rows, some.dtype.kind in "OUSV"
 
     def _draw_rest(
@@ -228,7 +231,7 @@ class PilotDraws:
         limit, has_many_parts = self._rows_kept()
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, limit)
-        outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
+        outputs, outputs_prime = source.convert_for_attack(*source.outputs(PILOT, 0, training))
         source.course.bar.relabel("reading the outputs")
         name = f"outputs of {source.name}"
         # An executor's workers draw, but the fit runs in a thread of this process.
@@ -471,7 +474,7 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     """
     rates = []
     for event in (seldom, chosen):
-        counts = numerator_first(event.counts, event.direction)
+        counts = put_numerator_first(event.counts, event.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
     simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
     if chosen.is_clear:

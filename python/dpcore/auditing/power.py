@@ -23,8 +23,8 @@ from ..pairs import Search
 from ..progress import Progress
 from ..records import Counts, Pair
 from ..report.shown import name_of
-from ..results.evidence import numerator_first, per_distance
-from ..results.planned import Plan, middle_of
+from ..results.evidence import per_distance, put_numerator_first
+from ..results.planned import Plan, median_ratio_rates
 from ..sampling.rows import list_doubts
 from ..sampling.sources import Course
 from ..sampling.tally import Hits, Tally, Watch
@@ -530,7 +530,7 @@ class Pilots:
             ValueError: if no number of trials is enough.
         """
         trials, rates = self.trials(_LIMIT_FAILURE, rough=False), self.rates(_LIMIT_FAILURE)
-        middle = rates.index(middle_of(rates))
+        middle = rates.index(median_ratio_rates(rates))
         if trials is None:
             seen = self.seen[middle]
             counts = f"{seen.k:,} against {seen.k_prime:,} of {seen.n:,} pilot draws"
@@ -616,7 +616,9 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         chosen.append((fitted.event, fitted.direction))
     large = replace(request, trials=_EVENTS_PER_ROUND * size, shape=shape)
     counts = _count_events(large, [event for event, _ in chosen])
-    ordered = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
+    ordered = tuple(
+        put_numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True)
+    )
     if isinstance(request.claim, Claim):
         # An audit of a curve refutes at least as often as an audit of its tangent.
         epsilon, delta = choose_tangent(request.claim, sum(ordered[1:], ordered[0]))

@@ -35,7 +35,7 @@ from ..mechanisms.callables import one_by_one
 from ..report.shown import name_of
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
-from ..sampling.workers import runs_in
+from ..sampling.workers import find_executor_kind
 from ..streams import PROBE, Generators, threads_of
 
 _FIRST_REPEATED_ROWS: Final = 64
@@ -534,5 +534,5 @@ def refuse_threads(threads: int | None, executor: Executor | None, what: str) ->
         raise invalid("threads", f"1 for a mechanism {what}", workers)
     if executor is None or getattr(executor, "_max_workers", 2) == 1:
         return
-    if runs_in(executor) == "threads":
+    if find_executor_kind(executor) == "threads":
         raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)

@@ -18,17 +18,17 @@ from ..attacks.attack import AuditAttack, Goal, attack_of, power_below, require_
 from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..mechanisms.callables import is_shared, mechanism_of, one_by_one
+from ..mechanisms.callables import check_mechanism, is_thread_safe, one_by_one
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
-    clean_pair,
     declared_loss,
+    find_noiseless_pair,
     inputs_of,
     is_native,
+    list_stated_scores,
     mechanism_attribute,
     notes_on,
-    stated_log_ratio,
 )
 from ..mechanisms.native import describe_natively
 from ..packages import has_all, imported_attribute
@@ -37,11 +37,11 @@ from ..pairs.differences import inputs_equal, pair_to_floats
 from ..pairs.neighbours import neighbour_of
 from ..records import Counts, Pair
 from ..report.shown import name_of
-from ..results.audits import point_of
+from ..results.audits import error_limits_of
 from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws
-from ..sampling.workers import count_workers, is_dask_client, runs_in
+from ..sampling.workers import count_workers, find_executor_kind, is_dask_client
 from ..streams import MOST_DRAWS, block_of, seed_of, threads_of
 from .arguments import Arguments, Route
 from .call_sizes import compare_call_sizes
@@ -187,7 +187,9 @@ class UnsettledRequest(Arguments):
         size = self._block(math.prod(self.shape))
         if self.block is None and one_by_one(self.mechanism):
             # With one call per output, shorter blocks can be shared between workers, and stopped.
-            size = min(size, _SHARED_ANSWER_BLOCK if is_shared(self.mechanism) else _ANSWER_BLOCK)
+            size = min(
+                size, _SHARED_ANSWER_BLOCK if is_thread_safe(self.mechanism) else _ANSWER_BLOCK
+            )
         # A command is a separate process in every block, so no state is kept between calls.
         own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
         draws = CallableDraws(
@@ -245,7 +247,7 @@ class Request(UnsettledRequest):
         The tuple has one score, or is empty.
         """
         takes_them = self.attack.takes_stated_scores
-        return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
+        return list_stated_scores(self.mechanism, self.pair) if takes_them else ()
 
     def at_tangent(self, counts: Counts) -> Request:
         """Return the request with the tangent of the claimed curve that suits an event best.
@@ -315,7 +317,7 @@ def request_of(
         raise errors.mistyped("executor", need, executor)
     if executor is not None:
         # This test task raises an error if the executor was shut down.
-        runs_in(executor)
+        find_executor_kind(executor)
     attack = _resolve_attack(arguments.attack)
     candidates = parse_pair(mechanism, arguments.pair, neighbour, arguments.null)
     seed, pair = seed_of(arguments.rng), candidates.first
@@ -428,7 +430,7 @@ def _find_shared(request: UnsettledRequest) -> tuple[str, Any] | None:
     The argument is `executor` or `checkpoint`. The result is None if only this process draws.
     """
     executor = request.executor
-    if executor is not None and runs_in(executor) == "processes":
+    if executor is not None and find_executor_kind(executor) == "processes":
         return "executor", executor
     return None if request.checkpoint is None else ("checkpoint", str(request.checkpoint))
 
@@ -487,7 +489,7 @@ def _adapt_mechanism(mechanism: Any) -> Any:
     if is_native(mechanism):
         return mechanism
     adapted = adapt(mechanism)
-    return mechanism_of(mechanism if adapted is None else adapted)
+    return check_mechanism(mechanism if adapted is None else adapted)
 
 
 def _read_privacy_map(
@@ -570,7 +572,7 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
             unsettled.wanted, unsettled.make_source, attack, *at, unsettled.course
         )
     mechanism = unsettled.mechanism
-    clean = clean_pair(mechanism, pair)
+    clean = find_noiseless_pair(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _DEFAULT_TRIALS
     if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
         # The means of a random encoder may be equal although its outputs, such as signs, differ.
@@ -639,7 +641,7 @@ def raise_trials(
         counts = Counts(trials, trials, 0, trials)
         if isinstance(claim, Claim):
             if find_declaration(bound).curves == "point":
-                type_one, two = point_of(counts, (1.0 - level) / 2.0)
+                type_one, two = error_limits_of(counts, (1.0 - level) / 2.0)
                 return two < float(claim.trade_off(min(1.0, type_one * math.exp(margin))))
             epsilon, delta = choose_tangent(claim, counts)
             return bound(counts, delta, level) > epsilon + margin

@@ -25,11 +25,11 @@ from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.callables import explain_failures, make_generator, one_by_one, runs_on
 from ..mechanisms.declarations import inputs_of, mechanism_attribute
-from ..progress import Progress, interrupted_again
+from ..progress import Progress, record_interrupt
 from ..records import Counts, attribute_of
 from ..report.shown import name_of
 from ..results.audits import Audit
-from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
+from ..results.evidence import Finding, Scored, Spent, put_numerator_first, unite_digests
 from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard
 from ..sampling.rows import list_doubts
@@ -531,7 +531,7 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
                     begun = course.clock()
                 course.bar.relabel(describe_counting("counting", source, run))
         except KeyboardInterrupt:
-            if run is not None or interrupted_again() or not done.ranges:
+            if run is not None or record_interrupt() or not done.ranges:
                 raise
     return done
 
@@ -636,7 +636,7 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
     fitted = draws.add_facts(request.attack.fitted_on(draws), null=request.null)
     if isinstance(request.claim, Claim):
         counts = fitted.counts or draws.counts(fitted.event, size)
-        request = request.at_tangent(numerator_first(counts, fitted.direction))
+        request = request.at_tangent(put_numerator_first(counts, fitted.direction))
     return request, fitted
 
 
@@ -729,7 +729,7 @@ def audit_timing(request: Request) -> Audit:
     course = request.course
     # A thread that draws a bar would disturb the times.
     course.step("count", "timing calls, one by one (the bar stands still)")
-    course.bar.stand_still()
+    course.bar.stop_thread()
     rng = make_generator(request.seed, COUNT, 0, 0)
 
     calls = 2 * request.trials

@@ -34,7 +34,7 @@ from ..results.audits import Audit
 from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
-from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
+from ..sampling.rows import evidence_from_dict, evidence_to_dict, list_differing_audits
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
 from ..visible import make_visible
@@ -355,7 +355,7 @@ class RunFile:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
         rows = [[b - a for a, b in zip(*two, strict=True)] for two in itertools.pairwise(ends)]
-        return blocks_apart([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
+        return list_differing_audits([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
 
     def refuse_difference(self, mine: FixedFields) -> None:
         """Raise a ValueError if an argument of this process differs from the file.

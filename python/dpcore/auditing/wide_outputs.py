@@ -31,7 +31,7 @@ from ..attacks.parts import name_entries, name_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
 from ..errors import invalid, mistyped
 from ..events.event import Held, Rough, Score, is_own, score_attribute, score_name, scores_of
-from ..pairs.differences import differing_points
+from ..pairs.differences import broadcast_pair
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
 from ..sampling.columns import PilotFacts, describe_constant, describe_pilot, entries_equal
 from ..sampling.driver import Source
@@ -268,7 +268,7 @@ class WideReading:
         whole = []
         for scored in self.whole:
             values = scores_of(scored.score, outputs[0]), scores_of(scored.score, outputs[1])
-            whole.append(scored._replace(values=_append_rows(scored.values, values, most)))
+            whole.append(scored._take_content_of(values=_append_rows(scored.values, values, most)))
         return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
 
     def make_scores(self, name: str) -> tuple[Score, ...]:
@@ -533,7 +533,7 @@ def read_wide(
     if streamed is None:
         return None
     sums, heads = streamed
-    ends = differing_points(pair.x, pair.x_prime, source.shape)
+    ends = broadcast_pair(pair.x, pair.x_prime, source.shape)
     entries, groups = choose_columns(sums, ends)
     inner = [side.reshape(-1, *source.shape) for side in heads]
     scores = [*_list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]

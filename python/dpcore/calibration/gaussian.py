@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from .. import errors
 from ..bounds.tradeoff import epsilon_of, log_delta, mu_of
-from ..mechanisms.gaussian import Gaussian, noise_ratio
+from ..mechanisms.gaussian import Gaussian, sensitivity_over_sigma
 from ..mechanisms.native import positive
 from ..pairs import dimension
 from ..pairs.differences import Norm
 from ..published import noise_scale
 from ..records import Pair, Record
-from ..sensitivity.closed_forms import Sensitivity, in_norm
+from ..sensitivity.closed_forms import Sensitivity, sensitivity_to_number
 from ..streams import Rng
 from ..suggestions import suggest_arguments
 
@@ -141,7 +141,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
         0.126937
     """
     epsilon = errors.real("epsilon", epsilon, low=0.0)
-    mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
+    mu = sensitivity_over_sigma(sigma, sensitivity_to_number("sensitivity", sensitivity, "l2"))
     return math.exp(log_delta(epsilon, mu))
 
 
@@ -171,7 +171,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
         4.377
     """
     delta = errors.delta_level(delta)
-    mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
+    mu = sensitivity_over_sigma(sigma, sensitivity_to_number("sensitivity", sensitivity, "l2"))
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
@@ -216,7 +216,7 @@ def gaussian_classical(
         is 2.27e-05, above the declared 1e-05 (gaussian_analytic has no such limit), got 10.0
     """
     epsilon, delta = positive("epsilon", epsilon), errors.confidence_level(delta, "delta")
-    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
+    apart = positive("sensitivity", sensitivity_to_number("sensitivity", sensitivity, "l2"))
     # The logarithms are subtracted, because 1.25 / delta overflows if delta is subnormal.
     width = apart * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
     sigma = noise_scale("sensitivity sqrt(2 ln(1.25 / delta)) / epsilon", width, epsilon)
@@ -272,7 +272,7 @@ def gaussian_analytic(
     """
     epsilon = positive("epsilon", epsilon)
     delta = errors.confidence_level(delta, "delta")
-    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
+    apart = positive("sensitivity", sensitivity_to_number("sensitivity", sensitivity, "l2"))
     sigma = noise_scale("sensitivity / mu", apart, mu_of(epsilon, delta))
     step = 2.0**-52
     while (true_delta := gaussian_delta(sigma, epsilon, apart)) > delta:

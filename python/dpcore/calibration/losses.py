@@ -15,7 +15,7 @@ from ..bounds.tradeoff import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms import ClipStep
 from ..mechanisms.declarations import is_native, mechanism_attribute
-from ..mechanisms.native import Cost, law_of, over_scale
+from ..mechanisms.native import Cost, cost_over_scale, law_of
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
 from ..records import Pair, Record, set_fields
@@ -262,7 +262,7 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     """
     if type(mechanism) is L2Laplace:
         apart, pair = widest_pair(domain, "l2", None)
-        cost = over_scale(apart, mechanism.scale, "l2")
+        cost = cost_over_scale(apart, mechanism.scale, "l2")
         return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
     if type(mechanism) is CalibratedGaussian:
         return replace(_loss_of_steps(mechanism.mechanism, domain), mechanism=mechanism)

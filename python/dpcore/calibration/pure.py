@@ -20,7 +20,7 @@ from ..mechanisms import positive
 from ..pairs import dimension
 from ..published import noise_scale
 from ..records import Floats, Pair, Record
-from ..sensitivity.closed_forms import Sensitivity, in_norm
+from ..sensitivity.closed_forms import Sensitivity, sensitivity_to_number
 from ..streams import Rng, check_size, seed_of
 from ..suggestions import suggest_arguments
 
@@ -68,7 +68,7 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
         4.0
     """
     epsilon = positive("epsilon", epsilon)
-    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l1"))
+    apart = positive("sensitivity", sensitivity_to_number("sensitivity", sensitivity, "l1"))
     return noise_scale("sensitivity / epsilon", apart, epsilon)
 
 
@@ -101,7 +101,7 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
         >>> l2_laplace(0.5, 2.0)
         L2Laplace(scale=4.0)
     """
-    return L2Laplace(laplace(epsilon, in_norm("sensitivity", sensitivity, "l2")))
+    return L2Laplace(laplace(epsilon, sensitivity_to_number("sensitivity", sensitivity, "l2")))
 
 
 @suggest_arguments

@@ -19,7 +19,7 @@ import numpy as np
 from ..adapters import adapt
 from ..advice import suggest_word
 from ..errors import invalid, mistyped
-from ..mechanisms.callables import answers_once, repeat
+from ..mechanisms.callables import has_no_size_argument, repeat
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..packages import imported_module
 from ..records import Pair
@@ -106,7 +106,7 @@ def load_from_file(
             is_safe = mechanism_attribute(target, "thread_safe") or False
             own = repeat(target, catch=caught, thread_safe=is_safe)
         return Guarded(own, label, str(path), target)
-    if answers_once(target):
+    if has_no_size_argument(target):
         raise Usage(
             f"{label} must be called as (x, size, rng) -> outputs: for one answer a call "
             "give --repeat"

@@ -21,9 +21,9 @@ from ..report.figures import (
     cycle_colour,
     get_canvas,
     get_whole_figure,
+    hide_outer_spines,
     relative_size,
     text_colour,
-    thin_axes,
 )
 from ..report.rows import Row
 from .conversions import SEEN, line
@@ -406,7 +406,7 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
     """Remove superfluous lines of the axes, and add one legend for both panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
-        thin_axes(panel)
+        hide_outer_spines(panel)
         panel.tick_params(labelsize=_SMALL_TEXT_SIZE)
         panel.tick_params(which="minor", length=0)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):

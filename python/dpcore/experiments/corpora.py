@@ -21,8 +21,8 @@ import numpy as np
 from ..errors import about, choice, invalid, message, mistyped
 from ..suggestions import suggest_arguments
 from ..text import Corpus, generated, read
-from ..text.corpus import SPLITS, likeness
-from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
+from ..text.corpus import SPLITS, normalise_likeness
+from ..text.reading import File, Layout, Row, corpus_from_rows, open_file, read_table_rows
 from .base import SeededSettings, check_trials, setting
 from .running import cell_seed, group_answers
 
@@ -230,7 +230,7 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
         return read(place)
     facts = KNOWN[kinds[0]]
     parts = [part for file in _list_files(kinds[0], place) for part in facts.read(file)]
-    return corpus_of(parts, f"{kinds[0]}: {facts.origin}")
+    return corpus_from_rows(parts, f"{kinds[0]}: {facts.origin}")
 
 
 def _list_files(kind: str, path: Path) -> list[Path]:
@@ -388,8 +388,10 @@ def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[st
     corpus = read_texts(config, "medical", "topics", rows)
     sensitive_label = _SENSITIVE_LABELS[config.data is not None]
     assert corpus.labels is not None
-    labels = group_answers(map(likeness, corpus.texts), corpus.labels.tolist())
-    firsts = dict(zip(map(likeness, reversed(corpus.texts)), reversed(corpus.texts), strict=True))
+    labels = group_answers(map(normalise_likeness, corpus.texts), corpus.labels.tolist())
+    firsts = dict(
+        zip(map(normalise_likeness, reversed(corpus.texts)), reversed(corpus.texts), strict=True)
+    )
     sensitive = [
         firsts[key]
         for key, labels_of_text in labels.items()

@@ -31,7 +31,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
-from ..text.corpus import likeness, training_texts
+from ..text.corpus import normalise_likeness, training_texts
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .base import encode_fields, setting
@@ -214,9 +214,13 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
     corpus = read_texts(config, name, "intents", _GENERATED_INTENTS[config.quick])
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
-    labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
-    texts_by_print = {likeness(text): text for text in train}
-    public = {likeness(text): text for text in corpus.valid if likeness(text) not in texts_by_print}
+    labels = dict(zip(map(normalise_likeness, corpus.texts), corpus.labels.tolist(), strict=True))
+    texts_by_print = {normalise_likeness(text): text for text in train}
+    public = {
+        normalise_likeness(text): text
+        for text in corpus.valid
+        if normalise_likeness(text) not in texts_by_print
+    }
     [(label, _)] = Counter(labels[key] for key in texts_by_print).most_common(1)
 
     def split_by_label(texts: dict[str, str]) -> list[list[str]]:

@@ -26,7 +26,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_
 from ..report.rows import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, studies
-from ..text.corpus import likeness
+from ..text.corpus import normalise_likeness
 from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
@@ -223,9 +223,11 @@ def _measure_line(
     table = {corpus.texts[row]: vectors[row] for row in rows.tolist()}
     # A text that occurs in both halves is private. The array is copied, because torch warns about
     # read-only arrays that processes share.
-    table_texts = set(map(likeness, table))
+    table_texts = set(map(normalise_likeness, table))
     places = [
-        row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in table_texts
+        row
+        for row in train[:half].tolist()
+        if normalise_likeness(corpus.texts[row]) not in table_texts
     ]
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)

@@ -26,7 +26,7 @@ from .columns import (
     Found,
     Request,
     Table,
-    fill_columns,
+    columns_with_placeholders,
     list_needed_places,
     place_of,
     select_columns,
@@ -239,7 +239,7 @@ class _ColumnBuilder:
             size_of_texts = sum(map(len, texts)) + _TEXT_BYTES * len(texts)
             self.taken += column["numbers"].nbytes + column["codes"].nbytes + size_of_texts
 
-    def has_again(self, first: Sequence[str]) -> bool:
+    def has_cell_in_last_slice(self, first: Sequence[str]) -> bool:
         """Return True if a cell of the row `first` occurs in its column in the last slice."""
         columns = zip(self.places, self.pieces[-1][1], strict=True)
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
@@ -425,7 +425,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         MemoryError: if the free memory cannot hold the columns.
     """
     are_lines = request.kind == "lines"
-    read = file.open_utf8(settings.encoding)
+    read = file.make_utf8_reader(settings.encoding)
     data = read(_HEAD_BYTES)
     sep = "" if are_lines else settings.sep or _find_separator(data, request.kind)
     if not are_lines and settings.sep is None:
@@ -435,7 +435,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     slices.data, slices.is_last = data, not data
     first, row = _read_first_row(slices)
     if are_lines:
-        _refuse_choice(file, request)
+        _refuse_column_choice(file, request)
     if not first:
         return Table(file.name, None, ())
     # numpy.savetxt writes a comment sign before its header.
@@ -451,7 +451,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         size, columns = slices.parse("t" * len(first), keep=True)
         builder = _ColumnBuilder(range(len(first)), "t" * len(first))
         builder.add(size, columns)
-        if is_sure or not builder.has_again(first):
+        if is_sure or not builder.has_cell_in_last_slice(first):
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
     dtypes = choose_dtypes(empty, request, settings)
@@ -461,7 +461,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     for size, columns in slices.remaining(builder.roles):
         builder.add(size, columns)
         file.check_memory(builder.taken)
-        if not is_sure and not are_lines and builder.has_again(first):
+        if not is_sure and not are_lines and builder.has_cell_in_last_slice(first):
             # A name does not repeat among the values, so the first row contains values.
             is_named, is_sure = False, True
     if are_lines and settings.header == "auto":
@@ -474,7 +474,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         size, columns = slices.parse(builder.roles)
         builder.add(size, columns, first=True)
     finished = builder.finish(kinds, file.name, dtypes)
-    filled = fill_columns(
+    filled = columns_with_placeholders(
         {place: column for place, (column, _) in finished.items()}, range(len(first)), builder.rows
     )
     source = Found(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
@@ -492,7 +492,7 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
     Raises:
         ValueError: if the file cannot be read as a table. The message names the line and the cell.
     """
-    read = file.open_utf8(None)
+    read = file.make_utf8_reader(None)
     data = read(_HEAD_BYTES)
     sep = "\t" if kind == "tsv" else _find_separator(data, kind)
     slices = _TextSlices(file, read, sep, kind == "csv", True)
@@ -574,7 +574,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
         if not all(place in table.cells for table, place in zip(tables, pair, strict=True)):
             continue
         columns = [table.cells[place] for table, place in zip(tables, pair, strict=True)]
-        kinds = _join_pair(columns[0], columns[1], tables)
+        kinds = _find_new_kinds(columns[0], columns[1], tables)
         for at, kind in enumerate(kinds):
             place, own = pair[at], columns[at]
             is_stripped = own.kind.table == kind.table or kind.name != "text"
@@ -583,7 +583,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
     return again
 
 
-def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
+def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
     """Return the types of two corresponding columns, or () if they need not be read again."""
     kinds = first.kind, second.kind
     formats = [table.found.kind for table in tables]
@@ -609,10 +609,10 @@ def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence
             reason = f"texts, because {tables[at].name} has {reason}"
             kind = Kind("text", reason)
         joined = [kind, kind]
-        joined[at], joined[1 - at] = kind, kind._replace(reason=reason)
-        joined[place] = joined[place]._replace(table=formats[1 - place])
+        joined[at], joined[1 - at] = kind, kind._take_content_of(reason=reason)
+        joined[place] = joined[place]._take_content_of(table=formats[1 - place])
         return joined
-    joined[1 - at] = kind._replace(reason=reason)
+    joined[1 - at] = kind._take_content_of(reason=reason)
     return joined
 
 
@@ -620,11 +620,11 @@ def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[in
     """Return the types that the user chose with `dtype`, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    places = place_dtypes(table, request, settings.dtype)
+    places = find_dtype_places(table, request, settings.dtype)
     return {place: settings.dtype[name] for name, place in places.items()}
 
 
-def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
+def find_dtype_places(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
     """Return the numbers of the columns in `dtypes`, by the names or numbers that the user gave.
 
     Raises:
@@ -730,7 +730,7 @@ def _is_header(cells: Iterable[str]) -> bool:
     return bool(filled) and not any(map(is_number, filled))
 
 
-def _refuse_choice(file: HashedFile, request: Request) -> None:
+def _refuse_column_choice(file: HashedFile, request: Request) -> None:
     """Raise an error if the user chose columns of a file that has one output per line."""
     choices = {"column": request.column, "exclude": request.exclude, "label": request.label}
     for name, choice in choices.items():

@@ -263,7 +263,7 @@ def translate_numbers(request: Request, table: Table) -> Request:
     """Replace column numbers, which refer to the first of two tables, by its column names."""
     names = request.names
     if names is None or table.names in (None, names):
-        return request._replace(names=None)
+        return request._take_content_of(names=None)
     first = Table("", names, (np.empty(0),) * len(names))
 
     def translate(choice: Any, argument: str) -> Any:
@@ -318,7 +318,7 @@ def _list_excluded(table: Table, request: Request) -> set[int]:
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
     """Raise an error if an entry of `exclude` does not exclude a column of any table."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
-        excluded = request._replace(exclude=entry)
+        excluded = request._take_content_of(exclude=entry)
         is_name = isinstance(entry, str)
         if not (is_name and any(_list_excluded(table, excluded) for table in tables)):
             place_of(tables[0], entry, "exclude")
@@ -359,7 +359,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
 
     If the user must choose columns but did not, these are only the columns of label and groups.
     """
-    others = list_others(table, request)
+    others = list_label_and_groups(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
     if request.is_open and is_needed and (request.label is not None or table.names is not None):
@@ -367,7 +367,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
     return sorted({*others, *choose_places(table, request, rest)})
 
 
-def list_others(table: Table, request: Request) -> dict[int, str]:
+def list_label_and_groups(table: Table, request: Request) -> dict[int, str]:
     """Return the numbers of the columns of label and groups, each with a name for messages."""
     request, others = translate_numbers(request, table), dict[int, str]()
     if request.label is not None:
@@ -380,7 +380,7 @@ def list_others(table: Table, request: Request) -> dict[int, str]:
     return others
 
 
-def fill_columns(
+def columns_with_placeholders(
     columns_read: Mapping[Any, Array], keys: Iterable[Any], size: int
 ) -> tuple[Array, ...]:
     """Return the column of each key, or an array without values for a column that was not read."""
@@ -513,7 +513,7 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
     places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), request)
     columns_read = {place: convert_column(_get_column_at(value, place)) for place in places}
     size = len(columns_read[places[0]]) if columns_read else 0
-    return Table(name, names, fill_columns(columns_read, range(len(names)), size))
+    return Table(name, names, columns_with_placeholders(columns_read, range(len(names)), size))
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:

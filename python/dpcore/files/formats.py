@@ -22,7 +22,7 @@ from . import columns as frames
 from .cells import UNREAD, Kind, read_cells
 from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
-from .opened import STDIN, HashedFile, Settings, open_file, read_whole, require_memory
+from .opened import STDIN, HashedFile, Settings, open_file, read_all_parts, require_memory
 
 
 class Reader(Settings):
@@ -68,7 +68,7 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
     A text column that must be read again as another type has no values yet. Its entry in
     `Table.cells` has ``is_unread=True``.
     """
-    return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
+    return _read_once(path, request._take_content_of(kind=reader.find_kind(path)), reader)
 
 
 def read_again(
@@ -87,15 +87,15 @@ def read_again(
         ValueError: if the file has changed since the first reading.
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
-    repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
+    repeated = request._take_content_of(kind=reader.find_kind(path), kinds=decided)
     again = _read_once(path, repeated, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
-        place: each._replace(kind=decided.get(place, each.kind))
+        place: each._take_content_of(kind=decided.get(place, each.kind))
         for place, each in again.cells.items()
     }
-    return again._replace(cells=cells)
+    return again._take_content_of(cells=cells)
 
 
 def _read_once(path: Path, request: Request, reader: Reader) -> Table:
@@ -119,7 +119,7 @@ NUMPY_ERRORS: Final = (
 
 
 @contextmanager
-def _refused_objects(file: HashedFile) -> Iterator[None]:
+def _name_file_in_errors(file: HashedFile) -> Iterator[None]:
     """Return a context in which errors of numpy become a ValueError that names the file.
 
     numpy raises errors for incomplete files, and for arrays that need pickle.
@@ -132,16 +132,16 @@ def _refused_objects(file: HashedFile) -> Iterator[None]:
 
 
 def _load_numpy(file: HashedFile) -> Any:
-    whole = _open_whole(file)
-    with _refused_objects(file):
+    whole = _read_into_memory(file)
+    with _name_file_in_errors(file):
         return np.load(whole, allow_pickle=False)
 
 
-def _open_whole(file: HashedFile) -> io.BytesIO:
+def _read_into_memory(file: HashedFile) -> io.BytesIO:
     """Return a buffer with all bytes of a file, for readers that need random access."""
     if file.size is not None:
         require_memory(file.name, file.size)
-    return io.BytesIO(b"".join(read_whole(file.name, file.open_bytes().read)))
+    return io.BytesIO(b"".join(read_all_parts(file.name, file.open_bytes().read)))
 
 
 def _require_rows(name: str, loaded: Any) -> Array:
@@ -169,7 +169,7 @@ def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
         names = tuple(archive.files)
         sizes = sum(entry.file_size for entry in archive.zip.infolist())
         require_memory(file.name, sizes)
-        with _refused_objects(file):
+        with _name_file_in_errors(file):
             columns = tuple(_require_rows(file.name, archive[name]) for name in names)
     return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
 
@@ -178,7 +178,7 @@ def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Table:
-    whole = _open_whole(file)
+    whole = _read_into_memory(file)
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
@@ -199,7 +199,9 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
     columns_read = {
         place: frames.convert_column(values) for place, values in pairs if place in places
     }
-    columns = frames.fill_columns(columns_read, range(len(names)), opened.metadata.num_rows)
+    columns = frames.columns_with_placeholders(
+        columns_read, range(len(names)), opened.metadata.num_rows
+    )
     return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
 
 
@@ -212,7 +214,7 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
         raise ImportError(f"reading {file.name} {text}: {error}") from None
     table = frames.read_columns(frame, file.name, request)
     assert table is not None
-    return table._replace(found=Found("parquet", sha256=file.sha256))
+    return table._take_content_of(found=Found("parquet", sha256=file.sha256))
 
 
 class Format(NamedTuple):

@@ -31,8 +31,8 @@ from .cells import (
     is_number,
     join_numbers,
 )
-from .columns import ALL, Found, Request, Table, fill_columns, select_columns
-from .opened import HashedFile, Settings, read_whole, require_memory
+from .columns import ALL, Found, Request, Table, columns_with_placeholders, select_columns
+from .opened import HashedFile, Settings, read_all_parts, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Largest whole number up to which float64 represents all whole numbers exactly."""
@@ -60,9 +60,9 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if file.size is not None:
         # Memory is needed for the text, and at least as much for its objects.
         require_memory(file.name, 2.0 * file.size)
-    text = "".join(read_whole(file.name, file.open_text(settings.encoding).read))
+    text = "".join(read_all_parts(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
-    columns = _JsonColumns(_is_exact(request, settings) or _has_spellings([text]))
+    columns = _JsonColumns(_are_spellings_needed(request, settings) or _has_spellings([text]))
     if columns.is_exact:
         rows = _EXACT_DECODER.decode(text)
     if not isinstance(rows, (list, dict)):
@@ -96,7 +96,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     names: dict[str, Any] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
-    columns = _JsonColumns(_is_exact(request, settings))
+    columns = _JsonColumns(_are_spellings_needed(request, settings))
     for number, (line, rows) in enumerate(_read_values(file.name, lines, columns)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
@@ -118,7 +118,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     )
 
 
-def _is_exact(request: Request, settings: Settings) -> bool:
+def _are_spellings_needed(request: Request, settings: Settings) -> bool:
     """Return True if numbers must be read as texts, so that all their digits are known."""
     return request.kinds is not None or bool(settings.dtype)
 
@@ -265,7 +265,7 @@ class _JsonColumns:
         if names is None and not columns:
             return Table(file.name, None, (), source)
         filled = tuple(columns.values()) if len(columns) == len(keys) else ()
-        filled = filled or fill_columns(columns, keys, size)
+        filled = filled or columns_with_placeholders(columns, keys, size)
         return Table(file.name, names, filled, source, None, is_sparse, cells)
 
 
@@ -321,7 +321,7 @@ def _is_word(text: str) -> bool:
 def _convert_values(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
     """Return an array in which each value has its own JSON type, and the type of the column."""
     texts = [item if type(item) is _NumberText else "" for item in items]
-    column = _as_column([_convert_numbers(item) for item in items])
+    column = _as_column([_replace_number_texts(item) for item in items])
     if not any(texts):
         return column, Cells(kind)
     piece = _parse_numbers("\n".join([*texts, ""]))
@@ -351,12 +351,12 @@ def _has_spellings(lines: Iterable[str]) -> bool:
     return has_other or piece["kinds"][1][0] > 0 or re.search(rb"-0(?![.\deE])", data) is not None
 
 
-def _convert_numbers(value: Any) -> Any:
+def _replace_number_texts(value: Any) -> Any:
     """Return a JSON value in which each text of class `_NumberText` is replaced by its number."""
     if type(value) is list:
-        return [_convert_numbers(item) for item in value]
+        return [_replace_number_texts(item) for item in value]
     if type(value) is dict:
-        return {name: _convert_numbers(item) for name, item in value.items()}
+        return {name: _replace_number_texts(item) for name, item in value.items()}
     if type(value) is not _NumberText:
         return value
     number = read_number(value)
@@ -392,7 +392,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
         value, end = decoder.raw_decode(text) if decoder else (None, 0)
         if end < len(text) or not decoder:
             value = (decoder or _JSON_DECODER).decode(text)
-        if len(text) <= 2 * _MAX_DEPTH or _find_deep(text) is None:
+        if len(text) <= 2 * _MAX_DEPTH or _find_deep_bracket(text) is None:
             return value
         text = _describe_depth(name, text, line)
     except json.JSONDecodeError as error:
@@ -408,7 +408,7 @@ def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None
     raise ValueError(text)
 
 
-def _find_deep(text: str) -> int | None:
+def _find_deep_bracket(text: str) -> int | None:
     """Return the position of the first bracket that is nested to more than 64 levels, or None."""
     depth = 0
     if text.count("[") + text.count("{") <= _MAX_DEPTH:
@@ -421,7 +421,7 @@ def _find_deep(text: str) -> int | None:
 
 
 def _describe_depth(name: str, text: str, line: int) -> str:
-    start = _find_deep(text) or 0
+    start = _find_deep_bracket(text) or 0
     place = f"line {line + text.count(chr(10), 0, start)} of {name}"
     column = start - text.rfind("\n", 0, start)
     return f"{place} must be JSON of at most {_MAX_DEPTH} levels, got more at column {column}"

@@ -160,7 +160,7 @@ class HashedFile(io.RawIOBase):
         self._opened.append(text)
         return text
 
-    def open_utf8(self, encoding: str | None) -> Callable[[int], bytes]:
+    def make_utf8_reader(self, encoding: str | None) -> Callable[[int], bytes]:
         """Return a function `(size)` that reads about `size` bytes and returns the text as UTF-8.
 
         At the end of the file, the function returns b"".
@@ -250,7 +250,7 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
         except UnicodeDecodeError as error:
             again = io.BytesIO(settings.kept[path]) if path in settings.kept else path.open("rb")
             with again:
-                line = _find_undecodable(HashedFile(again, name, None, None), file.encoding)
+                line = _find_undecodable_line(HashedFile(again, name, None, None), file.encoding)
             wrong = error.object[error.start : error.end]
             text = f"line {line} of {name} must be text in {file.encoding.upper()}, got {wrong!r}"
             raise ValueError(f"{text} (encoding= gives another)") from None
@@ -262,7 +262,7 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
             raise ValueError(f"{name} must be a whole gzip file, got {error}") from None
 
 
-def _find_undecodable(file: HashedFile, encoding: str) -> int:
+def _find_undecodable_line(file: HashedFile, encoding: str) -> int:
     """Return the number of the first line that cannot be decoded."""
     unpacked, decoder = file.open_bytes(), codecs.getincrementaldecoder(encoding)()
     lines = 1
@@ -285,7 +285,7 @@ def _open_standard_input() -> BinaryIO:
         raise invalid("outputs", "a file where there is no standard input", STDIN) from None
 
 
-def read_whole(name: str, read: Callable[[int], Any]) -> list[Any]:
+def read_all_parts(name: str, read: Callable[[int], Any]) -> list[Any]:
     """Read a whole file in parts, and return the parts.
 
     After each part, the function checks the free memory, because a small compressed file may

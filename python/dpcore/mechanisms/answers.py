@@ -66,7 +66,7 @@ def is_table_class(cls: type) -> bool:
     return any(has_all(cls, *kind) for kind in kinds)
 
 
-def names_its_columns(value: Any) -> bool:
+def has_named_columns(value: Any) -> bool:
     """Return True for a table of pandas, polars or pyarrow, and for an array with fields.
 
     The result is also True for a series with categories, or with an index other than 0, 1, 2, ...
@@ -100,7 +100,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         numbers the rows. Otherwise a structured array with one field per column. Its last field is
         the index if the index does not number the rows, with the name ``index.name`` or "index".
     """
-    columns = [_read_column(column) for column in _columns_of(frame)]
+    columns = [_column_to_array(column) for column in _columns_of(frame)]
     kinds = {column.dtype.kind for column in columns}
     index = numbering_of(frame.index) is None
     if fields is not None:
@@ -109,7 +109,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         return np.asarray(frame)
     names = list(frame.columns)
     if index:
-        columns.append(_read_column(frame.index))
+        columns.append(_column_to_array(frame.index))
         names.append("index" if frame.index.name is None else frame.index.name)
     fields_of_row = [
         (name, column.dtype) for name, column in zip(_make_unique(names), columns, strict=True)
@@ -142,7 +142,7 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         return dict(table.to_pydict())
     if not has_all(table, "iloc"):
         return {column.name: column.to_list() for column in table.get_columns()}
-    labels, number = _read_column(table.index).tolist(), numbering_of(table.index)
+    labels, number = _column_to_array(table.index).tolist(), numbering_of(table.index)
     columns_read, has_labels = _columns_to_lists(table, labels if number is None else [])
     names = {"name of the index": table.index.name}
     if is_series(table):
@@ -176,7 +176,7 @@ def _columns_of(table: Any) -> list[Any]:
 
 def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
     """Return a mapping from names to lists, and True if a series' labels are the keys instead."""
-    columns = [_read_column(column).tolist() for column in _columns_of(table)]
+    columns = [_column_to_array(column).tolist() for column in _columns_of(table)]
     if is_series(table):
         if labels and len(set(labels)) == len(labels):
             return dict(zip(labels, columns[0], strict=True)), True
@@ -206,14 +206,14 @@ def numbering_of(index: Any) -> tuple[int, int] | None:
     return (int(values[0]), 1) if len(values) else (0, 1)
 
 
-def call_facts(answer: Any) -> dict[str, Any]:
+def find_answer_facts(answer: Any) -> dict[str, Any]:
     """Return the facts that all rows of one call share, by their names in messages.
 
     Args:
         answer: return value of the mechanism, before it becomes an array.
 
     Example:
-        >>> call_facts(np.zeros((2, 3)))
+        >>> find_answer_facts(np.zeros((2, 3)))
         {'type of the answer': 'ndarray', 'shape of the rows': (3,)}
     """
     facts: dict[str, Any] = {"type of the answer": type(answer).__name__}
@@ -270,7 +270,7 @@ def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _read_column(column: Any) -> npt.NDArray[Any]:
+def _column_to_array(column: Any) -> npt.NDArray[Any]:
     """Return a column of a table as an array, with None for missing values other than NaN."""
     values = np.asarray(column)
     if values.dtype != object:
@@ -330,7 +330,7 @@ def rows_of(
         array = _as_plain_array(answer)
         if isinstance(answer, Lines) and answer.pattern is not None:
             return np.array(answer, np.dtype(np.float64, metadata={_SIGNATURE: answer.pattern}))
-        if keeps_forms and array is not None and not _has_one_form(answer, array):
+        if keeps_forms and array is not None and not _has_same_types(answer, array):
             array = None
         rows = to_object_array(answer) if array is None else array
         return rows if shape in (None, rows.shape[1:]) else _arrange_rows(answer, rows, shape)
@@ -509,7 +509,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
         ValueError: if entries of an array are masked.
     """
     for cls in set(map(type, rows)):
-        advice = _suggest_instead(cls)
+        advice = _suggest_return_value(cls)
         if advice is not None:
             raise mistyped(name, advice, next(row for row in rows if type(row) is cls))
         if issubclass(cls, np.ndarray) and cls is not np.ndarray:
@@ -519,7 +519,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _suggest_instead(cls: type) -> str | None:
+def _suggest_return_value(cls: type) -> str | None:
     """Return advice on another type if objects of a class cannot be read, and otherwise None."""
     if issubclass(cls, Awaitable):
         return "what a coroutine returns (call asyncio.run, or await it)"
@@ -562,13 +562,13 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
     raise mistyped(name, f"objects that do not contain themselves, {limit}", rows[0])
 
 
-def signature_of(answer: Any, depth: int = 0) -> Any:
+def item_types_of(answer: Any, depth: int = 0) -> Any:
     """Return the types of an answer and of its contents, which are lost in an array.
 
     Contents at more than 16 levels are left out.
 
     Example:
-        >>> signature_of((1, np.float64(0.5))) == (tuple, (int, float))
+        >>> item_types_of((1, np.float64(0.5))) == (tuple, (int, float))
         True
     """
     cls = type(answer)
@@ -578,7 +578,7 @@ def signature_of(answer: Any, depth: int = 0) -> Any:
     classes = tuple(map(type, answer))
     if depth == _MAX_AXES or {list, tuple, np.ndarray, *_PLAIN_CLASSES}.isdisjoint(classes):
         return cls, classes
-    return cls, tuple(signature_of(item, depth + 1) for item in answer)
+    return cls, tuple(item_types_of(item, depth + 1) for item in answer)
 
 
 def has_both_zeros(array: npt.NDArray[Any]) -> bool:
@@ -587,36 +587,36 @@ def has_both_zeros(array: npt.NDArray[Any]) -> bool:
     return len(set(signs)) > 1
 
 
-def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
+def attach_item_types(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
     """Return an array whose dtype also stores the original types of the rows.
 
     The result is None if the original rows could not be restored from it.
 
     Args:
         array: rows that all have the same types.
-        signature: the types, a result of `signature_of`.
+        signature: the types, a result of `item_types_of`.
     """
     if array.dtype == object or not array.size:
         return array
     if array.ndim == 1 or not isinstance(signature, tuple) or signature[0] not in (list, tuple):
-        return array if array.ndim > 1 or signature_of(array[0]) == signature else None
+        return array if array.ndim > 1 or item_types_of(array[0]) == signature else None
     if array.dtype.kind in "mM":
         # Rows of times contain their unit, which may differ for the other input.
         return None
-    if signature == signature_of(array[0].tolist()):
+    if signature == item_types_of(array[0].tolist()):
         return array
     formed = array.view(np.dtype(array.dtype, metadata={_SIGNATURE: signature}))
-    return formed if signature_of(restore_rows(formed[:1])[0]) == signature else None
+    return formed if item_types_of(restore_rows(formed[:1])[0]) == signature else None
 
 
-def get_signature(array: npt.NDArray[Any]) -> Any:
+def read_item_types(array: npt.NDArray[Any]) -> Any:
     """Return the row types that an array stores, or None if its dtype determines them."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
     """Return the rows of an array as they were before, such as lists or tuples of numbers."""
-    signature = get_signature(array)
+    signature = read_item_types(array)
     if isinstance(signature, str):
         return restore_numbers(array.tolist(), signature)
     if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
@@ -659,7 +659,7 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """
     kinds = {part.dtype.kind for part in parts} - {"O"}
     has_objects = any(part.dtype == object for part in parts)
-    signatures = {get_signature(part) for part in parts}
+    signatures = {read_item_types(part) for part in parts}
     is_alike = len(kinds) <= 1 or (kinds <= set("biufc") and not has_objects)
     is_alike = is_alike and len(signatures) == 1 and not (has_objects and signatures != {None})
     if len({part.shape[1:] for part in parts}) == 1 and is_alike:
@@ -675,20 +675,20 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate([rows_to_objects(part) for part in parts])
 
 
-def bytes_of(outputs: npt.NDArray[Any]) -> float:
+def estimate_output_bytes(outputs: npt.NDArray[Any]) -> float:
     """Estimate the number of bytes per output in a file, as the mean over 32 outputs.
 
     Example:
-        >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        >>> estimate_output_bytes(np.array(["a" * 100, {"key": 1.0}], dtype=object))
         55.5
     """
     if outputs.dtype != object:
         return float(outputs[:1].nbytes)
     some = outputs[:: max(1, len(outputs) // _SIZE_SAMPLE)][:_SIZE_SAMPLE]
-    return sum(map(_size_of, some.tolist())) / max(1, len(some))
+    return sum(map(_estimate_bytes, some.tolist())) / max(1, len(some))
 
 
-def _size_of(value: Any, depth: int = 0) -> float:
+def _estimate_bytes(value: Any, depth: int = 0) -> float:
     if isinstance(value, (str, bytes, bytearray)):
         return len(value)
     if isinstance(value, np.ndarray):
@@ -697,7 +697,7 @@ def _size_of(value: Any, depth: int = 0) -> float:
         return 8.0
     items = value.items() if isinstance(value, Mapping) else value
     some = list(islice(items, _SIZE_SAMPLE))
-    return len(value) / len(some) * sum(_size_of(member, depth + 1) for member in some)
+    return len(value) / len(some) * sum(_estimate_bytes(member, depth + 1) for member in some)
 
 
 def _arrange_rows(
@@ -747,7 +747,7 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
     """Return True if an array of strings would be too large because of a few long strings."""
-    if not rows or not isinstance(rows[0], (str, bytes)) or not _are_all(rows, (str, bytes)):
+    if not rows or not isinstance(rows[0], (str, bytes)) or not _are_instances(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
     if max(lengths) > _MAX_STRING_CHARACTERS:
@@ -764,7 +764,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
         leaves = list(_iterate_leaves(rows, array.ndim))
         # An array cannot distinguish NULs at the end of a string from its padding.
         held = int(np.char.str_len(array).sum())
-        return _are_all(leaves, (expected,)) and sum(map(len, leaves)) == held
+        return _are_instances(leaves, (expected,)) and sum(map(len, leaves)) == held
     if kind in "fc" and not any(isinstance(row, np.ndarray) for row in rows):
         kinds = set(map(type, _iterate_leaves(rows, array.ndim)))
         if not any(issubclass(leaf, (int, np.integer)) for leaf in kinds):
@@ -778,12 +778,12 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     return True
 
 
-def _has_one_form(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
+def _has_same_types(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     """Return True if all rows have the same types, and no zeros of different signs."""
     if isinstance(rows, Lines) and rows.has_forms:
         return False
     is_numeric = array.dtype.kind in "buifc"
-    return not is_numeric or (len(set(map(signature_of, rows))) == 1 and not has_both_zeros(array))
+    return not is_numeric or (len(set(map(item_types_of, rows))) == 1 and not has_both_zeros(array))
 
 
 def _iterate_leaves(rows: Iterable[Any], depth: int) -> Iterable[Any]:
@@ -792,5 +792,5 @@ def _iterate_leaves(rows: Iterable[Any], depth: int) -> Iterable[Any]:
     return rows
 
 
-def _are_all(items: Iterable[Any], kinds: tuple[type, ...]) -> bool:
+def _are_instances(items: Iterable[Any], kinds: tuple[type, ...]) -> bool:
     return all(issubclass(kind, kinds) for kind in set(map(type, items)))

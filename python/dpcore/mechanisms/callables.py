@@ -26,19 +26,19 @@ from ..streams import seeded_globals
 from ..suggestions import passes_user_code, suggest_arguments
 from .answers import (
     AnswerKeeper,
+    attach_item_types,
     copy_answer,
     has_both_zeros,
+    has_named_columns,
     is_deep,
     is_immutable,
     is_opaque,
     is_table_class,
-    names_its_columns,
+    item_types_of,
     outputs_of,
     refuse_unreadable,
-    signature_of,
     table_to_mapping,
     to_object_array,
-    with_signature,
 )
 from .declarations import mechanism_attribute
 
@@ -69,7 +69,7 @@ def make_generator(
     return np.random.Generator(np.random.PCG64(sequence))
 
 
-def mechanism_of(
+def check_mechanism(
     given: Any, requirement: str = "a callable (x, size, rng) -> outputs"
 ) -> Callable[..., Any]:
     """Check that a user's mechanism is a callable `(x, size, rng)`, and return it.
@@ -84,8 +84,8 @@ def mechanism_of(
     """
     if isinstance(given, type) or not callable(given):
         raise mistyped("mechanism", f"{requirement}{_advise_on_mistake(given)}", given)
-    refuse_signature(given, "mechanism")
-    if answers_once(given):
+    refuse_wrong_parameters(given, "mechanism")
+    if has_no_size_argument(given):
         requirement += ", which dpcore.repeat makes of a function of one answer"
         raise mistyped("mechanism", requirement, given)
     mechanism: Callable[..., Any] = given
@@ -101,7 +101,7 @@ def _advise_on_mistake(mechanism: Any) -> str:
     return ""
 
 
-def refuse_signature(function: Any, name: str) -> None:
+def refuse_wrong_parameters(function: Any, name: str) -> None:
     """Raise an error for a function with the arguments (x, size), or (x, rng, size) in this order.
 
     Args:
@@ -117,7 +117,9 @@ def refuse_signature(function: Any, name: str) -> None:
     # A built-in function may have no signature.
     with suppress(ValueError):
         if name == "mechanism":
-            _refuse_setting(function, name, list(inspect.signature(function).parameters.values()))
+            _refuse_setting_as_size(
+                function, name, list(inspect.signature(function).parameters.values())
+            )
     if not inspect.isfunction(function):
         return
     names = [
@@ -132,7 +134,7 @@ def refuse_signature(function: Any, name: str) -> None:
         raise mistyped(name, "a function of (x, size, rng), in this order", function)
 
 
-def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
+def _refuse_setting_as_size(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
     """Raise an error if the second argument of a function is a setting, such as ``epsilon=1.0``."""
     second = parameters[1] if len(parameters) > 1 else None
     if second is None or second.name in _NO_SETTINGS:
@@ -145,11 +147,11 @@ def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter
         raise mistyped(name, need, function)
 
 
-def answers_once(function: Callable[..., Any]) -> bool:
+def has_no_size_argument(function: Callable[..., Any]) -> bool:
     """Return True if a function can be called as `f(x)` or `f(x, rng)`, but not `f(x, size, rng)`.
 
     Example:
-        >>> answers_once(lambda x, rng: x), answers_once(lambda x, size, rng: x)
+        >>> has_no_size_argument(lambda x, rng: x), has_no_size_argument(lambda x, size, rng: x)
         (True, False)
     """
     # The signature of other objects, and of decorated functions, may differ from the call.
@@ -181,10 +183,10 @@ def call_mechanism(
     later. Exceptions of the mechanism are raised unchanged.
     """
     name = f"outputs of {name_of(mechanism)}"
-    # Do not give the answer another name, because `_held_elsewhere` counts references.
+    # Do not give the answer another name, because `_has_other_references` counts references.
     outputs = outputs_of(name, mechanism(x, size, rng), size, shape, fields)
-    outputs = outputs.copy() if _held_elsewhere(outputs) else outputs
-    return _copy_held_rows(outputs) if outputs.dtype == object else outputs
+    outputs = outputs.copy() if _has_other_references(outputs) else outputs
+    return _copy_shared_rows(outputs) if outputs.dtype == object else outputs
 
 
 @contextmanager
@@ -254,7 +256,7 @@ def _add_note_on_failures(
     error.add_note(f"{shown}: the caller {learns} which input it was{advice}")
 
 
-def tensor_of(
+def call_on_device(
     mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Held | npt.NDArray[Any]:
     """Call a mechanism that returns tensors.
@@ -325,7 +327,7 @@ def runs_on(mechanism: Any) -> str:
     return f"{mechanism.device_type}, torch {version}"
 
 
-def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
+def _has_other_references(outputs: npt.NDArray[Any]) -> bool:
     """Return True if other objects may refer to the memory of an array.
 
     The function compares reference counts. In doubt it returns True.
@@ -343,7 +345,7 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     return not owner or sys.getrefcount(base) > _USUAL_HOLDER_COUNTS[1]
 
 
-def _copy_held_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _copy_shared_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an object array, with copied objects if the mechanism may change them later."""
     rows: npt.NDArray[Any] = outputs.reshape(-1)
     for place in {0, rows.size - 1} if rows.size else ():
@@ -360,7 +362,7 @@ _FRESH_ROWS: Final = to_object_array([{}])
 _USUAL_ROW_HOLDERS = sys.getrefcount(_FRESH_ROWS[0])
 
 
-def _count_usual_holders() -> tuple[int, int]:
+def _count_usual_references() -> tuple[int, int]:
     """Count the references to a new array and to its base, which differ between Python versions."""
 
     def count_holders(outputs: npt.NDArray[Any]) -> tuple[int, int]:
@@ -374,7 +376,7 @@ def _count_usual_holders() -> tuple[int, int]:
     return count_named()
 
 
-_USUAL_HOLDER_COUNTS = _count_usual_holders()
+_USUAL_HOLDER_COUNTS = _count_usual_references()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -465,7 +467,7 @@ class Repeated(Shown):
         """
         answers = AnswerKeeper(dotted_name(self.fn))
         with seeded_globals(rng) if self.seeded == "global" else nullcontext():
-            keep_answers(answers, self._bound(rng), x, size, self.catch)
+            call_and_keep(answers, self._bind_generator(rng), x, size, self.catch)
         return collect_answers(answers, self.catch)
 
     def call_by_turns(
@@ -491,19 +493,19 @@ class Repeated(Shown):
         Returns:
             Two arrays, the outputs on the first and on the second input.
         """
-        functions = [self._bound(rng) for rng in rngs]
+        functions = [self._bind_generator(rng) for rng in rngs]
         answers = [AnswerKeeper(dotted_name(self.fn)) for _ in inputs]
         for number, order in enumerate(orders):
             some = min(turn, size - number * turn)
             for side in order:
-                keep_answers(answers[side], functions[side], inputs[side], some, self.catch)
+                call_and_keep(answers[side], functions[side], inputs[side], some, self.catch)
         return [collect_answers(side, self.catch) for side in answers]
 
-    def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
+    def _bind_generator(self, rng: np.random.Generator) -> Callable[[Any], Any]:
         fn = self.fn
         if self.seeded != "rng":
             return fn
-        if _find_style(fn) == "keyword":
+        if _find_generator_style(fn) == "keyword":
             return lambda x: fn(x, rng=rng)
         return lambda x: fn(x, rng)
 
@@ -512,7 +514,7 @@ Catch = tuple[type[Exception], ...]
 """Classes of exceptions that count as outputs."""
 
 
-def catch_of(catch: Any) -> Catch:
+def check_catch(catch: Any) -> Catch:
     """Check that a value is one or several classes of exceptions; return them as a tuple."""
     kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     for kind in kinds:
@@ -521,7 +523,7 @@ def catch_of(catch: Any) -> Catch:
     return kinds
 
 
-def keep_answers(
+def call_and_keep(
     answers: AnswerKeeper, fn: Callable[[Any], Any], x: Any, size: int, catch: Catch
 ) -> None:
     """Call a function `size` times on `x`; add its answers and caught exceptions to `answers`."""
@@ -542,7 +544,7 @@ def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
     # Convert these scalars to Python's numbers.
     plain = (np.float64, np.int64, np.bool_)
     values = [value.item() if type(value) in plain else value for value in answers.values]
-    return to_object_array(_make_readable(values, answers.name))
+    return to_object_array(_convert_tables_and_tensors(values, answers.name))
 
 
 @suggest_arguments
@@ -624,9 +626,9 @@ def repeat(
         raise mistyped("fn", "a callable fn(x) or fn(x, rng)", fn)
     if seeded is not None:
         choice("seeded", seeded, SEEDED)
-    kinds = catch_of(catch)
+    kinds = check_catch(catch)
     flag("thread_safe", thread_safe)
-    seeding = _checked_seeding(fn, seeded)
+    seeding = _find_randomness_source(fn, seeded)
     if thread_safe and seeding == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)
     if name is not None and not instance("name", name, str).strip():
@@ -634,12 +636,12 @@ def repeat(
     return Repeated(fn, seeding, kinds, thread_safe, name or "")
 
 
-def is_own_code(mechanism: Any) -> bool:
+def is_user_code(mechanism: Any) -> bool:
     """Return True if a mechanism is a user's Python function or object, with or without `repeat`.
 
     Example:
         >>> import dpcore
-        >>> is_own_code(abs), is_own_code(dpcore.Laplace(1.0)), is_own_code("module.function")
+        >>> is_user_code(abs), is_user_code(dpcore.Laplace(1.0)), is_user_code("module.function")
         (True, False, False)
     """
     function = mechanism.fn if isinstance(mechanism, Repeated) else mechanism
@@ -649,12 +651,12 @@ def is_own_code(mechanism: Any) -> bool:
     return callable(function) and owner.__module__.partition(".")[0] != "dpcore"
 
 
-def is_shared(mechanism: Any) -> bool:
+def is_thread_safe(mechanism: Any) -> bool:
     """Return True if `repeat` made a mechanism whose function several threads may call at once."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
-def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
+def _find_randomness_source(fn: Callable[..., Any], seeded: str | None) -> str:
     """Check the signature of a function; return the source of its randomness, as in `repeat`."""
     try:
         signature = inspect.signature(fn)
@@ -664,7 +666,7 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
             requirement = f"one of {SEEDED} for a function that shows no signature"
             raise invalid("seeded", requirement, seeded) from None
         return seeded
-    style = _find_style(fn)
+    style = _find_generator_style(fn)
     seeding = seeded or ("own" if style is None else "rng")
     by_keyword = {"rng": 0} if seeding == "rng" and style == "keyword" else {}
     by_position = (0, 0) if seeding == "rng" and style != "keyword" else (0,)
@@ -680,9 +682,9 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
     return seeding
 
 
-def _find_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
+def _find_generator_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
     """Return how a function takes the generator, "position" or "keyword", or None for neither."""
-    refuse_signature(fn, "fn")
+    refuse_wrong_parameters(fn, "fn")
     try:
         parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
@@ -729,15 +731,15 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
         # Compare one answer of each type.
         signatures = set(
-            map(signature_of, dict(zip(map(type, answers), answers, strict=True)).values())
+            map(item_types_of, dict(zip(map(type, answers), answers, strict=True)).values())
         )
         # Integers beyond the range of every integer type would be rounded.
         is_rounded = whole and array.dtype.kind == "f"
-        formed = None if len(signatures) > 1 else with_signature(array, *signatures)
+        formed = None if len(signatures) > 1 else attach_item_types(array, *signatures)
         return to_object_array(answers) if formed is None or is_rounded else formed
-    answers = _make_readable(answers, name)
+    answers = _convert_tables_and_tensors(answers, name)
     # Arrays cannot hold mappings.
-    if dict in map(type, answers) or len(signatures := set(map(signature_of, answers))) > 1:
+    if dict in map(type, answers) or len(signatures := set(map(item_types_of, answers))) > 1:
         return to_object_array(answers)
     rows = any(_is_row(answer) for answer in answers)
     numeric = all(
@@ -750,16 +752,16 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     if not arrays or len(readable) < len(arrays) or len({array.shape for array in readable}) > 1:
         return to_object_array(answers)
     stacked = np.stack(readable)
-    formed = None if has_both_zeros(stacked) else with_signature(stacked, *signatures)
+    formed = None if has_both_zeros(stacked) else attach_item_types(stacked, *signatures)
     return to_object_array(answers) if formed is None else formed
 
 
-def _make_readable(answers: list[Any], name: str) -> list[Any]:
+def _convert_tables_and_tensors(answers: list[Any], name: str) -> list[Any]:
     """Return answers in which tables with named columns are mappings, and tensors are arrays."""
     refuse_unreadable(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
-    read = [table_to_mapping(answer) if names_its_columns(answer) else answer for answer in answers]
+    read = [table_to_mapping(answer) if has_named_columns(answer) else answer for answer in answers]
     return [numpy_of(answer) if is_tensor(answer) else answer for answer in read]
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import real
 from ..suggestions import suggest_arguments
-from .native import Cost, Logs, Primitive, Tails, whole_line, with_law
+from .native import Cost, Logs, Primitive, Tails, real_line_support, register_law
 
 LARGEST_SCALE = 1e290
 """Largest allowed scale. The largest possible noise is 2.87e15 times the scale, and thus finite."""
 
 
-def _cauchy_log_votes(noise: Cauchy, a: Logs, up: bool) -> Tails:
+def _cauchy_log_tails(noise: Cauchy, a: Logs, up: bool) -> Tails:
     z = a / noise.scale
     with np.errstate(divide="ignore"):
         # Each tail is an angle divided by pi; the smaller tail is computed directly.
@@ -38,7 +38,7 @@ def _find_cauchy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
 
 
 @suggest_arguments
-@with_law(log_votes=_cauchy_log_votes, support=whole_line, cost=_find_cauchy_cost)
+@register_law(log_votes=_cauchy_log_tails, support=real_line_support, cost=_find_cauchy_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Cauchy(Primitive):
     """Additive Cauchy noise: ``x + s``, where s has the density ``1 / (pi b (1 + (s/b)^2))``.

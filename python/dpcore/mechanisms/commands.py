@@ -255,7 +255,7 @@ def _as_argument(x: Any) -> str:
     return str(x)
 
 
-def _as_many_lines(size: int) -> str:
+def _state_line_count(size: int) -> str:
     return f"as many lines as {{size}} asks for ({size:,}), one answer a line"
 
 
@@ -295,7 +295,7 @@ class _RunningCommand:
             TOOL_WATCH.report_failed()
             problem = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
             need = "from a command that can be started"
-            raise self._failure(RuntimeError, need, problem) from error
+            raise self._make_command_error(RuntimeError, need, problem) from error
         TOOL_WATCH.report_started(self._child.pid)
         _start_thread(self._queue_stdout, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
@@ -324,13 +324,13 @@ class _RunningCommand:
         status = self._wait(limit)
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
-            error = self._failure(RuntimeError, "written with exit status 0", ended)
+            error = self._make_command_error(RuntimeError, "written with exit status 0", ended)
             texts = written.decode("utf-8", "replace").strip(), self._end_of_stderr()
             vars(error).update(status=status, outcome=Raised(ended, "\n".join(filter(None, texts))))
             raise error
         lines = self._decode(written)
         if len(lines) != size:
-            raise self._failure(ValueError, _as_many_lines(size), f"{len(lines):,}")
+            raise self._make_command_error(ValueError, _state_line_count(size), f"{len(lines):,}")
         return lines
 
     def _collect(self, size: int, limit: float) -> bytearray:
@@ -346,14 +346,14 @@ class _RunningCommand:
                 problem = (
                     f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}"
                 )
-                raise self._failure(ValueError, need, problem)
+                raise self._make_command_error(ValueError, need, problem)
             if lines > size:
                 self._decode(written[: written.rfind(b"\n")])
-                raise self._failure(ValueError, _as_many_lines(size), "more")
+                raise self._make_command_error(ValueError, _state_line_count(size), "more")
             if len(written) > _MAX_OUTPUT_BYTES:
                 need = f"at most {_MAX_OUTPUT_BYTES:,} bytes a process"
                 need += " (block= asks for fewer answers)"
-                raise self._failure(ValueError, need, "more bytes")
+                raise self._make_command_error(ValueError, need, "more bytes")
         return written
 
     def _decode(self, written: bytearray) -> list[str]:
@@ -365,7 +365,7 @@ class _RunningCommand:
         else:
             problem = "a NUL" if "\0" in text else None
         if problem is not None:
-            raise self._failure(ValueError, "UTF-8 text, one answer a line", problem)
+            raise self._make_command_error(ValueError, "UTF-8 text, one answer a line", problem)
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
@@ -382,7 +382,9 @@ class _RunningCommand:
             except Empty:
                 if left <= 0.0:
                     need = f"written without a pause of {limit:g} s (timeout={limit:g})"
-                    raise self._failure(TimeoutError, need, "nothing in that time") from None
+                    raise self._make_command_error(
+                        TimeoutError, need, "nothing in that time"
+                    ) from None
 
     def _wait(self, limit: float) -> int:
         """Wait until the process ends, at most `limit` seconds, and return its exit status."""
@@ -390,7 +392,7 @@ class _RunningCommand:
             return self._child.wait(limit)
         except subprocess.TimeoutExpired:
             need = f"from a command that ends within {limit:g} s (timeout={limit:g}) of its output"
-            raise self._failure(TimeoutError, need, "one that goes on") from None
+            raise self._make_command_error(TimeoutError, need, "one that goes on") from None
 
     def _kill(self) -> None:
         """End the process and the processes that it started, unless it has already ended."""
@@ -403,7 +405,9 @@ class _RunningCommand:
                     self._child.kill()
             self._child.wait()
 
-    def _failure(self, kind: type[Exception], requirement: str, problem: str) -> Exception:
+    def _make_command_error(
+        self, kind: type[Exception], requirement: str, problem: str
+    ) -> Exception:
         """Make an error whose message contains the end of the process's stderr."""
         text = make_visible(f"{self._name} must be {requirement}, got {problem}")
         if stderr_end := make_visible(self._end_of_stderr(), "\n"):

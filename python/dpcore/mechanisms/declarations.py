@@ -244,7 +244,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         return "log ratio that the mechanism states"
 
 
-def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
+def list_stated_scores(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
     """Return a tuple with the log-likelihood ratio of a mechanism, as a function of outputs.
 
     The tuple is empty if the mechanism has no method `log_ratio`.
@@ -257,7 +257,7 @@ def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
     return (StatedLogRatio(mechanism, inputs_of(mechanism, pair)),) if has_ratio else ()
 
 
-def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
+def find_noiseless_pair(mechanism: Any, pair: Pair) -> Pair | None:
     """Return the vectors to which a mechanism adds noise on x and on x'.
 
     The result is None if the mechanism has no method `clean`, or if `clean` returns None.
@@ -270,9 +270,9 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
         >>> class Counting:
         ...     def clean(self, text):
         ...         return np.array([float(len(text.split()))])
-        >>> clean_pair(Counting(), Pair("a good film", "a film"))
+        >>> find_noiseless_pair(Counting(), Pair("a good film", "a film"))
         Pair(x=array([3.]), x_prime=array([2.]))
-        >>> clean_pair(print, Pair("a", "b")) is None
+        >>> find_noiseless_pair(print, Pair("a", "b")) is None
         True
     """
     clean = _get_method(mechanism, "clean")

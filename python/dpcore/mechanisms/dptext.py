@@ -10,14 +10,14 @@ import numpy as np
 from ..errors import choice
 from ..suggestions import suggest_arguments
 from . import native
-from .exponential import log_tails
+from .exponential import one_sided_log_tails
 
 Undefined = Literal["zero", "resample", "keep"]
 """Options for the treatment of draws for which the formula is undefined."""
 
 
-def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
-    votes, other = log_tails(noise.scale, a, up)
+def _dptext_log_tails(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
+    votes, other = one_sided_log_tails(noise.scale, a, up)
     if noise.nan == "resample":
         return votes, other
     half = votes - native.LN2
@@ -34,9 +34,9 @@ def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Ta
 
 
 @suggest_arguments
-@native.with_law(
-    log_votes=_dptext_log_votes,
-    support=native.not_negative,
+@native.register_law(
+    log_votes=_dptext_log_tails,
+    support=native.nonnegative_support,
     cost=native.make_unbounded_cost(
         "noise that is never negative: an output below one input is impossible there"
     ),

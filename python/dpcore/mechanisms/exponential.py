@@ -11,7 +11,7 @@ from ..suggestions import suggest_arguments
 from . import native
 
 
-def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
+def one_sided_log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
     """Compute log probabilities at thresholds `a` for exponential noise with this scale.
 
     If `up` is True, they are ln P(noise >= a) and ln P(noise < a). Otherwise they are
@@ -23,9 +23,9 @@ def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
 
 
 @suggest_arguments
-@native.with_law(
-    log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),
-    support=native.not_negative,
+@native.register_law(
+    log_votes=lambda noise, a, up: one_sided_log_tails(noise.scale, a, up),
+    support=native.nonnegative_support,
     cost=native.make_unbounded_cost(
         "one-sided noise: an output below one input is impossible there"
     ),

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..suggestions import suggest_arguments
-from .native import Cost, Logs, Primitive, Tails, positive, whole_line, with_law
+from .native import Cost, Logs, Primitive, Tails, positive, real_line_support, register_law
 
 
-def _gaussian_log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
+def _gaussian_log_tails(noise: Gaussian, a: Logs, up: bool) -> Tails:
     from scipy.special import log_ndtr
 
     z = a / noise.sigma if up else -a / noise.sigma
     return log_ndtr(-z), log_ndtr(z)
 
 
-def noise_ratio(sigma: Any, sensitivity: Any) -> float:
+def sensitivity_over_sigma(sigma: Any, sensitivity: Any) -> float:
     """Check two numbers and return sensitivity / sigma, which determines the privacy profile."""
     mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
     return min(mu, sys.float_info.max)
 
 
 def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
-    mu = noise_ratio(noise.sigma, apart)
+    mu = sensitivity_over_sigma(noise.sigma, apart)
     reason = (
         f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
         "delta for each"
@@ -34,9 +34,9 @@ def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
 
 
 @suggest_arguments
-@with_law(
-    log_votes=_gaussian_log_votes,
-    support=whole_line,
+@register_law(
+    log_votes=_gaussian_log_tails,
+    support=real_line_support,
     cost=_make_gaussian_cost,
     norm="l2",
     traced="normal",

@@ -9,13 +9,22 @@ import numpy as np
 
 from ..errors import choice, invalid
 from ..suggestions import suggest_arguments
-from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
+from .native import (
+    LN2,
+    Logs,
+    Primitive,
+    Tails,
+    cost_over_scale,
+    positive,
+    real_line_support,
+    register_law,
+)
 
 Variant = Literal["two_branch", "sign", "centred"]
 """Names of the formulas that turn a uniform number into Laplace noise."""
 
 
-def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
+def _laplace_log_tails(noise: Laplace, a: Logs, up: bool) -> Tails:
     z = a / noise.scale
     # The tail beyond abs(z) is exp(-abs(z))/2 and never above 1/2.
     tail = -np.abs(z) - LN2
@@ -25,10 +34,10 @@ def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 
 
 @suggest_arguments
-@with_law(
-    log_votes=_laplace_log_votes,
-    support=whole_line,
-    cost=lambda noise, apart, entries: over_scale(apart, noise.scale, "l1"),
+@register_law(
+    log_votes=_laplace_log_tails,
+    support=real_line_support,
+    cost=lambda noise, apart, entries: cost_over_scale(apart, noise.scale, "l1"),
     traced="laplace",
 )
 @dataclass(frozen=True, slots=True, repr=False)

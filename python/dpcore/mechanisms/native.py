@@ -20,7 +20,7 @@ from .. import _core
 from ..errors import choice, mistyped, real, vector
 from ..pairs.differences import Norm
 from ..report.shown import Shown
-from ..streams import SAMPLE, Rng, array_for, block_of, check_size, seed_of, threads_of
+from ..streams import SAMPLE, Rng, block_of, check_size, prepare_out_array, seed_of, threads_of
 from .declarations import NATIVE
 
 Logs = npt.NDArray[np.float64]
@@ -95,17 +95,17 @@ class Law(Shown):
     traced: str = ""
 
 
-def whole_line(noise: object) -> tuple[float, float]:
+def real_line_support(noise: object) -> tuple[float, float]:
     """Return (-inf, inf), the support of noise that can take any real value."""
     return -math.inf, math.inf
 
 
-def not_negative(noise: object) -> tuple[float, float]:
+def nonnegative_support(noise: object) -> tuple[float, float]:
     """Return (0, inf), the support of noise that is never negative."""
     return 0.0, math.inf
 
 
-def over_scale(apart: float, scale: float, norm: str) -> Cost:
+def cost_over_scale(apart: float, scale: float, norm: str) -> Cost:
     """Return the privacy of noise whose largest privacy loss is distance / scale."""
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
@@ -169,7 +169,7 @@ _LAWS: dict[type[Primitive], Law] = {}
 """Facts about each kind of noise, by its exact class. A subclass may behave differently."""
 
 
-def with_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
+def register_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
     """Return a decorator that registers a class of noise, with the facts of its `Law`.
 
     Place the decorator above `dataclass`, because `dataclass` replaces the class.
@@ -303,7 +303,7 @@ def fill_outputs(
     """
     point = vector("x", x)
     size = check_size(size, point.size)
-    out = array_for(out, (size, point.size), dtype)
+    out = prepare_out_array(out, (size, point.size), dtype)
     if np.may_share_memory(point, out):
         point = point.copy()
     run = (seed_of(rng), SAMPLE, 0, block_of(point.size))

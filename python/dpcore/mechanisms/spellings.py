@@ -119,7 +119,7 @@ class Lines(list[Any]):
     pattern: str | None = None
 
 
-def _add_form(value: Any, form: str) -> Any:
+def _add_written_form(value: Any, form: str) -> Any:
     spelled = _SPELLED_CLASSES[type(value)](value)
     spelled.form = f"written {form}"
     return spelled
@@ -146,15 +146,15 @@ def read_number(text: str) -> Any:
                 return Decimal(text)
             is_shortest = digits.rstrip("0") == _read_digits(repr(value)).rstrip("0")
         if digits and value == 0.0:
-            return _add_form(value, json.dumps(text))
+            return _add_written_form(value, json.dumps(text))
     elif not is_whole and text.strip().lower().lstrip("+-") not in _NAMED_NUMBERS:
-        return _add_form(value, json.dumps(text))
+        return _add_written_form(value, json.dumps(text))
     if text in _USUAL_NAMES or (is_shortest and _USUAL_PATTERN.fullmatch(text)):
         return value
     # The form omits the sign and the digits before the point, because the value determines them.
     shape = text if value == 0 else re.sub(r"^(\s*)-", r"\1", text)
     shape = re.sub(r"^(\s*[+-]?)\d+", r"\g<1>0", shape)
-    return _add_form(value, json.dumps(re.sub(r"\d", "0", shape)))
+    return _add_written_form(value, json.dumps(re.sub(r"\d", "0", shape)))
 
 
 def _read_digits(text: str) -> str:
@@ -170,13 +170,13 @@ def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
     return [parse_line(text + pattern[len(name) :]) for text in texts]
 
 
-def _read_pairs(pairs: list[tuple[str, Any]]) -> Any:
+def _pairs_to_mapping(pairs: list[tuple[str, Any]]) -> Any:
     value = dict(pairs)
-    return value if len(value) == len(pairs) else _add_form(value, "with a key twice")
+    return value if len(value) == len(pairs) else _add_written_form(value, "with a key twice")
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_read_pairs, parse_float=read_number, parse_int=read_number
+    object_pairs_hook=_pairs_to_mapping, parse_float=read_number, parse_int=read_number
 )
 
 
@@ -197,13 +197,13 @@ def parse_line(line: str) -> Any:
         )
         if is_number or not line.endswith("\r"):
             return read_number(line) if is_number else line
-        return _add_form(line[:-1], 'with "\\r"')
+        return _add_written_form(line[:-1], 'with "\\r"')
     if type(value) in (int, float):
         return read_number(line)
     is_text = isinstance(value, str)
     if line == usual and not is_text:
         is_dense = is_dense and ("," in line or ":" in line)
-        return _add_form(value, "without spaces") if is_dense else value
+        return _add_written_form(value, "without spaces") if is_dense else value
     layout = {*_ESCAPE_PATTERN.findall(line), *_OUTER_PATTERN.findall(line)}
     if not is_text:
         value = _DECODER.decode(line)
@@ -215,7 +215,7 @@ def parse_line(line: str) -> Any:
     words = list(map(json.dumps, sorted(layout))) + ["quotation marks"] * is_text
     if isinstance(value, Spelled):
         words, value = [*words, "a key twice"], PLAIN_CLASSES[type(value)](value)
-    return _add_form(value, f"with {' and '.join(words)}") if words else value
+    return _add_written_form(value, f"with {' and '.join(words)}") if words else value
 
 
 def parse_lines(lines: list[str]) -> Lines:
@@ -235,13 +235,13 @@ def parse_lines(lines: list[str]) -> Lines:
                     return numbers
     values = {line: parse_line(line) for line in set(lines)}
     answers = Lines(values[line] for line in lines)
-    answers.has_forms = any(map(_has_form, values.values()))
+    answers.has_forms = any(map(_has_written_form, values.values()))
     return answers
 
 
-def _has_form(value: Any, depth: int = 0) -> bool:
+def _has_written_form(value: Any, depth: int = 0) -> bool:
     if type(value) is list:
-        return depth > _MAX_AXES or any(_has_form(inner, depth + 1) for inner in value)
+        return depth > _MAX_AXES or any(_has_written_form(inner, depth + 1) for inner in value)
     # Arrays are never made from mappings.
     return isinstance(value, (Spelled, Decimal, dict))
 

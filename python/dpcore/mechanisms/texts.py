@@ -15,7 +15,7 @@ from ..errors import about, choice, invalid, mistyped, real
 from ..packages import has_all, is_tensor
 from ..records import Record
 from ..report.shown import Shown, name_of
-from ..streams import Generators, check_size, quiet_seed
+from ..streams import Generators, check_size, seed_quietly
 from ..suggestions import suggest_arguments
 from .declarations import mechanism_attribute
 
@@ -99,29 +99,29 @@ class TextFunction:
             # One text at a time, because a batch adds padding, which would change the mean.
             return [_average_tokens(self.function(text)) for text in texts]
         if self._takes_one:
-            return [_read_vector(self.function(text, **more)) for text in texts]
+            return [_row_to_vector(self.function(text, **more)) for text in texts]
         try:
             vectors = self.function(texts, **more)
         except Exception:
-            if self._takes_one is None and self._answers_one(texts, more, is_known=False):
+            if self._takes_one is None and self._try_one_text(texts, more, is_known=False):
                 return self(texts, **more)
             raise
         if self._takes_one is None:
             shape = _shape_of(vectors)
             is_rows = len(shape) == 2 and shape[0] == len(texts) > 1
-            if not is_rows and len(shape) in (1, 2) and self._answers_one(texts, more, True):
+            if not is_rows and len(shape) in (1, 2) and self._try_one_text(texts, more, True):
                 return self(texts, **more)
         self._takes_one = False
         return vectors
 
-    def _answers_one(self, texts: list[str], more: dict[str, Any], is_known: bool) -> bool:
+    def _try_one_text(self, texts: list[str], more: dict[str, Any], is_known: bool) -> bool:
         """Determine if the function takes one text; store the result in `_takes_one`."""
         pair = [texts[0], texts[-1]]
         try:
             lists = (pair[:1], pair) if is_known else ()
             if len({_shape_of(self.function(some, **more)) for some in lists}) > 1:
                 return False
-            shapes = [_shape_of(_read_vector(self.function(text, **more))) for text in pair]
+            shapes = [_shape_of(_row_to_vector(self.function(text, **more))) for text in pair]
         except Exception:
             return False
         self._takes_one = len(shapes[0]) == 1 and shapes[0] == shapes[1] != (0,)
@@ -137,7 +137,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
         return ()
 
 
-def _read_vector(vector: Any) -> Any:
+def _row_to_vector(vector: Any) -> Any:
     """Return a vector unchanged, and the row of an array that has only one row."""
     shape = _shape_of(vector)
     return vector[0] if len(shape) == 2 and shape[0] == 1 else vector
@@ -175,7 +175,7 @@ def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
     return [table[text] for text in texts]
 
 
-def rounding_of(rounding: float | None, dtype: str) -> float:
+def relative_tolerance(rounding: float | None, dtype: str) -> float:
     """Return the relative distance up to which two vectors count as equal.
 
     Args:
@@ -278,7 +278,7 @@ def compare_batches(
     return BatchCheck(largest, rounding, len(texts))
 
 
-def text_of(name: str, value: Any) -> str:
+def check_text(name: str, value: Any) -> str:
     """Check that a value is a text that is not empty, and return it.
 
     Args:
@@ -330,7 +330,7 @@ def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
     texts = tuple(value)
     if len(texts) < fewest:
         raise invalid(name, requirement, value)
-    return tuple(text_of(f"{name}[{row}]", text) for row, text in enumerate(texts))
+    return tuple(check_text(f"{name}[{row}]", text) for row, text in enumerate(texts))
 
 
 def check_batches(
@@ -372,7 +372,7 @@ def check_batches(
     calls, drew = list[npt.NDArray[Any]](), False
     with Generators.everywhere() as generators:
         for seed in range(2):
-            with quiet_seed(seed):
+            with seed_quietly(seed):
                 vectors, moved = generators.moved_by(lambda: encode(list(texts)))
             calls.append(vectors)
             drew |= moved
@@ -390,7 +390,7 @@ def check_batches(
                 )
             reason = "two equal calls differ although no generator of torch, numpy or Python moved"
             return BatchCheck(np.nan, rounding, len(texts), reason)
-        with quiet_seed(0):
+        with seed_quietly(0):
             return compare_batches(encode, texts, rounding, name, shown)
 
 
@@ -521,7 +521,7 @@ class Rewriter(Shown):
             TypeError: if `x` or a rewrite is not a string.
             ValueError: if `x` is empty, or if the function returns another number of rewrites.
         """
-        return self.apply([text_of("x", x)] * check_size(size, 1), rng)
+        return self.apply([check_text("x", x)] * check_size(size, 1), rng)
 
     def apply(self, texts: Sequence[str], rng: np.random.Generator) -> list[str]:
         """Rewrite each of several texts once.
@@ -540,7 +540,7 @@ class Rewriter(Shown):
         """
         texts = list(texts)
         if self.takes is None and texts:
-            object.__setattr__(self, "takes", self._settle(texts))
+            object.__setattr__(self, "takes", self._find_argument_by_calls(texts))
         if self.takes == "text":
             rewrites = [self._call(text, rng) for text in texts]
         else:
@@ -558,7 +558,7 @@ class Rewriter(Shown):
     def _call(self, texts: Any, rng: np.random.Generator) -> Any:
         return self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
 
-    def _settle(self, texts: list[str]) -> TextsArgument:
+    def _find_argument_by_calls(self, texts: list[str]) -> TextsArgument:
         """Call the function on a list and on one text, and return which of them it accepts."""
         with Generators.everywhere():
             answers, failures = list[Any](), list[Exception]()

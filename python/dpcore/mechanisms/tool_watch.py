@@ -91,7 +91,7 @@ class ToolWatch:
             self._process.wait(_MAX_WAIT_SECONDS)
         self._process, self._pipe = None, -1
 
-    def forget(self) -> None:
+    def detach_from_parent(self) -> None:
         """Disconnect this forked process from the watcher of its parent process."""
         if self._process is not None:
             os.close(self._pipe)
@@ -131,4 +131,4 @@ TOOL_WATCH: Final = ToolWatch()
 
 atexit.register(TOOL_WATCH.close)
 if os.name == "posix":
-    os.register_at_fork(after_in_child=TOOL_WATCH.forget)
+    os.register_at_fork(after_in_child=TOOL_WATCH.detach_from_parent)

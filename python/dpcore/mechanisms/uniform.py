@@ -8,10 +8,10 @@ import numpy as np
 
 from ..errors import invalid, real
 from ..suggestions import suggest_arguments
-from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, with_law
+from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, register_law
 
 
-def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
+def _uniform_log_tails(noise: Uniform, a: Logs, up: bool) -> Tails:
     width = noise.high - noise.low
     above = np.clip((noise.high - a) / width, 0.0, 1.0)
     below = np.clip((a - noise.low) / width, 0.0, 1.0)
@@ -22,8 +22,8 @@ def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
 
 
 @suggest_arguments
-@with_law(
-    log_votes=_uniform_log_votes,
+@register_law(
+    log_votes=_uniform_log_tails,
     support=lambda noise: (noise.low, noise.high),
     cost=make_unbounded_cost(
         "bounded noise: an output out of reach of one input is impossible there"

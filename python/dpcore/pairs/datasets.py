@@ -117,7 +117,7 @@ class _RecordRelation(Record):
         while True:
             x = domain.draw(rng)
             place = int(rng.integers(len(x) + 1 - self.replaced))
-            yield Pair(x, self._replace_record(x, place, self._record(domain, rng)))
+            yield Pair(x, self._replace_record(x, place, self._draw_record(domain, rng)))
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
         """Return a random pair that is similar to a given pair of neighbours.
@@ -140,7 +140,7 @@ class _RecordRelation(Record):
         if isinstance(domain, Texts):
             return domain.move(pair, rng)
         x, x_prime = sorted((pair.x, pair.x_prime), key=len)
-        own = self._record(domain, rng)
+        own = self._draw_record(domain, rng)
         place = min(_first_difference(x, x_prime), len(x_prime) - 1)
         kind = rng.integers(4)
         if kind < 2:
@@ -154,9 +154,9 @@ class _RecordRelation(Record):
 
     def _replace_record(self, x: Any, place: int, record: Any) -> Any:
         """Return the neighbour of the dataset x that has `record` at index `place`."""
-        return _join_records(x, place, place + self.replaced, [record])
+        return _replace_slice(x, place, place + self.replaced, [record])
 
-    def _record(self, domain: Domain, rng: np.random.Generator) -> Any:
+    def _draw_record(self, domain: Domain, rng: np.random.Generator) -> Any:
         """Draw a record from `values`. Without `values`, take it from a dataset of the domain."""
         if self.values is not None:
             return self.values[int(rng.integers(len(self.values)))]
@@ -303,7 +303,7 @@ def _first_difference(first: Any, second: Any) -> int:
     return next(iter(differing_places(first, second)), min(len(first), len(second)))
 
 
-def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
+def _replace_slice(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
     """Return a dataset like x: ``x[:stop]``, then `records`, then ``x[start:]``.
 
     The result is a list, a tuple or an array, as x is.
@@ -321,16 +321,16 @@ def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
 
 
 def _insert_record(x: Any, place: int, record: Any) -> Any:
-    return _join_records(x, place, place + 1, [record])
+    return _replace_slice(x, place, place + 1, [record])
 
 
 def _remove_record(x: Any, place: int) -> Any:
-    return _join_records(x, place, place + 1, [])
+    return _replace_slice(x, place, place + 1, [])
 
 
 def _make_constant_dataset(x: Any, record: Any) -> Any:
     """Return a dataset that has as many records as x, all of them equal to `record`."""
-    return _join_records(x, 0, len(x), [record] * len(x))
+    return _replace_slice(x, 0, len(x), [record] * len(x))
 
 
 def input_key(value: Any) -> Hashable:

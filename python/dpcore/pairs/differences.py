@@ -256,7 +256,7 @@ def is_exact_in_float64(array: npt.NDArray[Any]) -> bool:
     return int(array.max()) <= _MAX_EXACT_INTEGER and int(array.min()) >= -_MAX_EXACT_INTEGER
 
 
-def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
+def broadcast_pair(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
     """Return two numeric inputs, broadcast to the shape of an output and flattened.
 
     Return None if an input is not numeric, if it cannot be broadcast to this shape, or if the two
@@ -318,11 +318,11 @@ def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
         return "word", *words
     if isinstance(x, bytes) and isinstance(x_prime, bytes):
         return "byte", list(x), list(x_prime)
-    rows, rows_prime = _read_rows(x), _read_rows(x_prime)
+    rows, rows_prime = _value_to_records(x), _value_to_records(x_prime)
     return None if rows is None or rows_prime is None else ("record", rows, rows_prime)
 
 
-def _read_rows(value: Any) -> list[Any] | None:
+def _value_to_records(value: Any) -> list[Any] | None:
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, (bool, int, float, np.generic)):

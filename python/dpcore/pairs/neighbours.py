@@ -219,7 +219,7 @@ def domain_attribute(domain: Any, name: str) -> Any:
     return attribute_of(DomainAttributes, domain, name)
 
 
-def domain_of(
+def check_domain(
     value: Any, name: str = "domain", requirement: str = "a domain with dim, draw and contains"
 ) -> Domain:
     """Check that a value is a domain (an object with `dim`, `draw` and `contains`); return it.
@@ -404,10 +404,10 @@ class _NormBall(Record):
         places = itertools.product(range(len(bases)), range(len(signs)))
         # Combinations that are early in both lists come first.
         for row, column in sorted(places, key=sum):
-            yield self._pair(bases[row], signs[column], space)
+            yield self._make_clipped_pair(bases[row], signs[column], space)
         while True:
             base = np.asarray(space.draw(rng), dtype=np.float64)
-            yield self._pair(base, rng.choice([-1.0, 0.0, 1.0], space.dim), space)
+            yield self._make_clipped_pair(base, rng.choice([-1.0, 0.0, 1.0], space.dim), space)
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
         """Return a random pair that is similar to a given pair (x, x').
@@ -433,7 +433,7 @@ class _NormBall(Record):
         space = _require_bounded(domain)
         base = np.array(pair.x, dtype=np.float64)
         change = np.asarray(pair.x_prime, dtype=np.float64) - base
-        chosen = _choose_group(base, change, rng)
+        chosen = _choose_changed_entries(base, change, rng)
         step = (space.high - space.low) * 0.5 ** rng.integers(1, _MAX_SHIFT_HALVINGS, endpoint=True)
         match rng.integers(5):
             case 0:
@@ -446,9 +446,9 @@ class _NormBall(Record):
                 change[chosen] = -change[chosen]
             case _:
                 change[chosen] = rng.choice([-1.0, 0.0, 1.0]) * np.abs(change).max()
-        return self._pair(base, change, space)
+        return self._make_clipped_pair(base, change, space)
 
-    def _pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
+    def _make_clipped_pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
         """Return the pair of base and base + change, clipped to the domain.
 
         First, the change is multiplied by a number, so that the norm of the change is `radius`.
@@ -588,7 +588,9 @@ def _list_bases(space: Bounded) -> list[Floats]:
     return list({base.tobytes(): base for base in clipped}.values())
 
 
-def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def _choose_changed_entries(
+    base: Floats, change: Floats, rng: np.random.Generator
+) -> npt.NDArray[np.bool_]:
     """Choose at random the entries that `move` changes; return them as a mask."""
     place = int(rng.integers(base.size))
     alone = np.arange(base.size) == place
@@ -625,7 +627,7 @@ def format_neighbour(neighbour: Any) -> str:
     return type(neighbour).__qualname__ if " object at 0x" in shown else shown
 
 
-def refuse_farther(pair: Pair, neighbour: Any) -> None:
+def refuse_non_neighbours(pair: Pair, neighbour: Any) -> None:
     """Raise an error if two inputs are not neighbours.
 
     Two equal inputs raise an error only if the relation has no method `apart`, and its method
@@ -645,7 +647,7 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
 
     Example:
         >>> from dpcore.pairs import L1
-        >>> refuse_farther(Pair([0, 0], [1, 1]), L1(1.0))
+        >>> refuse_non_neighbours(Pair([0, 0], [1, 1]), L1(1.0))
         Traceback (most recent call last):
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 2.0
     """

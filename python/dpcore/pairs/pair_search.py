@@ -19,7 +19,7 @@ from ..errors import count, flag, instance, integer, invalid, mistyped, real
 from ..records import Pair, Record
 from ..suggestions import suggest_arguments
 from .datasets import Replace, input_key
-from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbour_of
+from .neighbours import Domain, Neighbour, check_domain, domain_attribute, neighbour_of
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
@@ -65,7 +65,7 @@ class Search(Record, word="Search"):
         if self.seconds is not None:
             seconds = real("seconds", self.seconds, low=0.0, open_low=True)
             object.__setattr__(self, "seconds", seconds)
-        domain_of(self.domain)
+        check_domain(self.domain)
         object.__setattr__(self, "neighbour", neighbour_of(self.neighbour))
         for name in ("rounds", "candidates"):
             object.__setattr__(self, name, integer(name, getattr(self, name), 1))
@@ -107,7 +107,7 @@ class Search(Record, word="Search"):
         instance("rng", rng, np.random.Generator)
         tries = self.neighbour.starts(self.domain, rng)
         tries = itertools.islice(tries, _TRIES_PER_PAIR * self.candidates)
-        starts = self._distinct(tries, self.candidates, ())
+        starts = self._choose_distinct(tries, self.candidates, ())
         if not starts:
             requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
             raise invalid("domain", requirement, self.domain)
@@ -142,9 +142,11 @@ class Search(Record, word="Search"):
         if not best:
             raise invalid("best", "at least one pair with its merit", best)
         tried = [*(pair for pair, _ in best), *known]
-        return self._distinct(self._moves(best, rng, _TRIES_PER_PAIR * most), most, tried)
+        return self._choose_distinct(
+            self._iterate_moves(best, rng, _TRIES_PER_PAIR * most), most, tried
+        )
 
-    def _moves(
+    def _iterate_moves(
         self, best: Sequence[tuple[Pair, float]], rng: np.random.Generator, tries: int
     ) -> Iterator[Pair]:
         for _ in range(tries):
@@ -155,7 +157,9 @@ class Search(Record, word="Search"):
                 pair = self.neighbour.move(pair, self.domain, rng)
             yield pair
 
-    def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
+    def _choose_distinct(
+        self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]
+    ) -> list[Pair]:
         """Return the first `most` pairs that are neighbours and are not in `tried`.
 
         The pairs (x, x') and (x', x) count as the same pair.

@@ -176,8 +176,8 @@ class Texts(Shown):
 
     def describe_change(self, pair: Pair) -> str:
         """Return the kind of the change between two texts and the words that differ, as a text."""
-        first, second = _cut_common(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
-        first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
+        first, second = _remove_common_prefix(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
+        first, second = (words[::-1] for words in _remove_common_prefix(first[::-1], second[::-1]))
         kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
         before, after = " ".join(first), " ".join(second)
         kind = next((kind for kind in CHANGES if kind in kinds), "word")
@@ -254,7 +254,7 @@ def _find_names(text: str) -> set[str]:
             and text[: match.start()].rstrip(_OPENING)[-1:] not in _SENTENCE_ENDS}  # fmt: skip
 
 
-def _cut_common(first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
+def _remove_common_prefix(first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
     """Remove the common beginning of two lists of words from these lists."""
     shared = zip(first, second, strict=False)
     length = sum(1 for _ in itertools.takewhile(lambda words: words[0] == words[1], shared))

@@ -63,7 +63,7 @@ from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.event import Event, Score, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
-from ..results.evidence import Finding, numerator_first
+from ..results.evidence import Finding, put_numerator_first
 from ..sampling.columns import describe_pilot, list_columns
 from ..sampling.replay import encode_rows
 from .sides import Sides
@@ -248,7 +248,7 @@ def count_event(
     tangent = None
     if curve is not None and fitted.counts is not None:
         # The tangent suits the event, and only the rows that chose the event determine it.
-        tangent = choose_tangent(curve, numerator_first(fitted.counts, fitted.direction))
+        tangent = choose_tangent(curve, put_numerator_first(fitted.counts, fitted.direction))
     counts = _count_hits(fitted.event, counted)
     return Counted(
         counts,
@@ -257,11 +257,11 @@ def count_event(
         (len(first.pilot), len(second.pilot)),
         (sides[0][first.separate], sides[1][second.separate]),
         tangent,
-        _count_finding(fitted, counts, counted, settings),
+        _count_last_bits_finding(fitted, counts, counted, settings),
     )
 
 
-def _count_finding(
+def _count_last_bits_finding(
     fitted: Fitted, counts: Counts, counted: Sides, settings: tuple[float, float]
 ) -> Finding | None:
     """Count the event about the last bits of the outputs.
@@ -273,7 +273,7 @@ def _count_finding(
         return None
     event, direction = fitted.lattice.event, fitted.lattice.direction
     finding = Finding(event, direction, _count_hits(event, counted), *settings)
-    certified = clopper_pearson(numerator_first(counts, fitted.direction), *settings)
+    certified = clopper_pearson(put_numerator_first(counts, fitted.direction), *settings)
     return finding if finding.epsilon_lower > certified else None
 
 
@@ -548,7 +548,7 @@ def _count_near_pairs(
         the other columns.
     """
     size, total = rare.size, float(times[: rare.size].sum())
-    leaves = list(_list_leaves(rows))
+    leaves = list(_split_into_columns(rows))
     columns = [_read_column(leaf, size) for leaf in leaves]
     columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
     if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
@@ -638,7 +638,7 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
     return np.rint(places).astype(np.int64), math.inf
 
 
-def _list_leaves(rows: Array) -> Iterator[Array]:
+def _split_into_columns(rows: Array) -> Iterator[Array]:
     """Yield each column of the rows; a column of texts or objects is split into several columns.
 
     Each of these columns contains the words or numbers at one position of all texts.
@@ -670,17 +670,17 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
     Returns:
         One sentence for each of x and x' on which successive rows depend on each other.
     """
-    return tuple(filter(None, map(_describe_neighbours, _SIDE_NAMES, sides)))
+    return tuple(filter(None, map(_describe_row_dependence, _SIDE_NAMES, sides)))
 
 
-def _describe_neighbours(name: str, side: Array) -> str:
+def _describe_row_dependence(name: str, side: Array) -> str:
     """Describe a dependence between successive rows on one input, or return ""."""
     if len(side) < _MIN_ORDERED_ROWS:
         return ""
     columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))
     numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
     if len(numbers) > 1:
-        columns |= _row_distances(np.stack(numbers, axis=1).astype(np.float64))
+        columns |= _distances_from_few_rows(np.stack(numbers, axis=1).astype(np.float64))
     largest, what = 0.0, name
     for title, column in columns.items():
         ranks, still = _centred_ranks(column)
@@ -689,7 +689,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
         # Matches of rare values by chance do not have a normal distribution.
         if moves < _MIN_UNEQUAL_STEPS or column.size * (1.0 - still) ** 2 < _MIN_EXPECTED_CHANGES:
             continue
-        together = _order_deviation(ranks)
+        together = _lag_one_deviation(ranks)
         if abs(together) <= _MAX_DEVIATIONS:
             continue
         falls = np.count_nonzero(steps < 0) / moves
@@ -707,7 +707,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
     )
 
 
-def _row_distances(rows: Floats) -> dict[str, Floats]:
+def _distances_from_few_rows(rows: Floats) -> dict[str, Floats]:
     """Return the L1 distances of all rows from three of the rows, by a title for each of the three.
 
     Each column is divided by its standard deviation.
@@ -748,7 +748,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
             what = f"values in column {place}" if first.shape[1] > 1 else "values"
             compared.append((what, first[:, place], second[:, place]))
     for what, own, other in compared:
-        deviation = _clustering_deviation(own, other)
+        deviation = _correlation_deviation(own, other)
         if abs(deviation) > _MAX_DEVIATIONS:
             if np.array_equal(sides[0][:size], sides[1][:size]):
                 return ("outputs and outputs_prime are equal row by row: record each on its input",)
@@ -757,7 +757,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     return ()
 
 
-def _clustering_deviation(first: Array, other: Array) -> float:
+def _correlation_deviation(first: Array, other: Array) -> float:
     """Compute the correlation of two columns in standard deviations of a random row order.
 
     The result is 0 if one value is too frequent in a column, or if each column has an order.
@@ -768,14 +768,14 @@ def _clustering_deviation(first: Array, other: Array) -> float:
     if first.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
     # If both orders have a structure (sorted chunks, for example), they are not random orders.
-    if min(_order_deviation(ranks), _order_deviation(others)) > _MAX_DEVIATIONS:
+    if min(_lag_one_deviation(ranks), _lag_one_deviation(others)) > _MAX_DEVIATIONS:
         return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
     scale = float((ranks @ ranks) * (apart @ apart)) / (first.size - 1)
     return float(ranks @ apart) / math.sqrt(scale) if scale > 0.0 else 0.0
 
 
-def _order_deviation(ranks: Floats) -> float:
+def _lag_one_deviation(ranks: Floats) -> float:
     """Compute the correlation of successive ranks in standard deviations of a random order."""
     return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 

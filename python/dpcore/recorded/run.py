@@ -48,13 +48,13 @@ from .independent_rows import (
 from .matching import match_rows, match_spellings
 from .sides import (
     Sides,
-    by_label,
     get_display_name,
+    groups_to_integers,
     is_column,
-    number_groups,
     read_matched,
     refuse_labels,
-    refuse_unlike_marks,
+    refuse_unlike_missing_marks,
+    split_outputs_by_label,
 )
 
 _MATRIX_CELLS: Final = ("tp", "fn", "fp", "tn")
@@ -440,7 +440,7 @@ def audit_outputs(
         if stated["rows"] == "one_run":
             report, warned = _audit_canaries(sides, guesses, stated), tuple[str, ...]()
         else:
-            report, warned = _audit_runs(
+            report, warned = _audit_independent_rows(
                 sides, numbers, attack, _make_pair(pair), count_share, source, titles, notes, stated
             )
     for doubt in (*report.doubts, *warned):
@@ -483,7 +483,7 @@ def _audit_matrix(
         "attack": "guesses counted before",
         "remarks": (_MATRIX_REMARK,),
     }
-    _state_tangent(stated)
+    _store_tangent(stated)
     if stated["rows"] == "one_run":
         doubts = doubts_of_coins((range(tp + fn), range(fp + tn)))
         return OutputsAudit(
@@ -510,11 +510,11 @@ def _audit_matrix(
 
 def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
     evidence, how = guess_canaries(sides, guesses, stated["seed"])
-    _state_tangent(stated)
+    _store_tangent(stated)
     return OutputsAudit(**stated, evidence=evidence, attack=how, doubts=doubts_of_coins(sides))
 
 
-def _state_tangent(stated: dict[str, Any]) -> None:
+def _store_tangent(stated: dict[str, Any]) -> None:
     """Store epsilon and delta of a tangent to the claim's curve in the fields of the result.
 
     This tangent has delta 1e-5 if the curve has a finite epsilon there.
@@ -529,7 +529,7 @@ def _state_tangent(stated: dict[str, Any]) -> None:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _audit_runs(
+def _audit_independent_rows(
     sides: Sides,
     groups: Sides | None,
     attack: Any,
@@ -662,10 +662,12 @@ def _read_sides(
     if label is not None:
         if outputs_prime is not None:
             raise errors.invalid("outputs_prime", "None where label is given", outputs_prime)
-        sides, titles, listed, notes = by_label(outputs, label, request, label_x, groups[0], reader)
+        sides, titles, listed, notes = split_outputs_by_label(
+            outputs, label, request, label_x, groups[0], reader
+        )
         first, second = (_as_output_rows("outputs", side) for side in sides)
         names = (get_display_name(outputs, "outputs"),) * 2
-        return (first, second), names, titles, listed and number_groups(*listed), notes
+        return (first, second), names, titles, listed and groups_to_integers(*listed), notes
     if label_x is not None:
         raise errors.invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
@@ -691,14 +693,14 @@ def _read_sides(
             rows if rows.ndim == 1 else to_object_array(rows.tolist()) for rows in (first, second)
         )
     refuse_labels((first, second))
-    refuse_unlike_marks((first, second))
+    refuse_unlike_missing_marks((first, second))
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
     if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         form = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise errors.invalid("outputs_prime", f"like outputs, {form}", (second.dtype, second.shape))
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
     rows, other = read[0].groups, read[1].groups
-    numbers = None if rows is None or other is None else number_groups(rows, other)
+    numbers = None if rows is None or other is None else groups_to_integers(rows, other)
     return (first, second), names, titles, numbers, notes + other_notes + spellings
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import about, invalid, masked, mistyped
 from ..files import columns as frames
-from ..files.cells import Cells, Kind, join_kinds, place_dtypes
+from ..files.cells import Cells, Kind, find_dtype_places, join_kinds
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, is_text, read_again, read_table
 from ..files.opened import STDIN
@@ -144,7 +144,7 @@ def read_matched(
     names = None
     for (name, value), column in zip(values.items(), groups, strict=True):
         of = column if is_column(column) else None
-        requests.append(request._replace(names=names, groups=of))
+        requests.append(request._take_content_of(names=names, groups=of))
         tables.append(_open_table(value, requests[-1], name, reader))
         names = tables[0] and tables[0].names
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
@@ -156,7 +156,7 @@ def read_matched(
     by_position = len({table is None or table.names is None for table in tables}) > 1
     again = partial(_read_again, list(values.values()), requests, reader)
     chosen, notes = _match_tables(tables, requests, again)
-    _require_chosen(chosen, requests, reader)
+    _require_dtype_columns(chosen, requests, reader)
     tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
@@ -185,7 +185,7 @@ def read_matched(
     return sides, notes
 
 
-def _require_chosen(
+def _require_dtype_columns(
     chosen: Sequence[tuple[Table | None, list[int], dict[int, str]]],
     requests: Sequence[Request],
     reader: Reader,
@@ -195,7 +195,7 @@ def _require_chosen(
     for (table, places, others), request in zip(chosen, requests, strict=True):
         if table is None or not is_text(table):
             continue
-        named = place_dtypes(table, request, [*lacking])
+        named = find_dtype_places(table, request, [*lacking])
         for name, place in named.items():
             if place not in (*places, *others):
                 every = table.names or range(len(table.columns))
@@ -225,7 +225,7 @@ def _match_tables(
     frames.check_excluded([table for table in wholes if table], requests[0])
     chosen: list[tuple[Table | None, list[int], dict[int, str]]] = []
     for table, request in zip(wholes, requests, strict=True):
-        others = frames.list_others(table, request) if table else {}
+        others = frames.list_label_and_groups(table, request) if table else {}
         places = _choose_outputs(table, request, others) if table else []
         chosen.append((table, places, others))
     if len(wholes) == 2 and wholes[0] and wholes[1]:
@@ -296,7 +296,7 @@ def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -
     return places
 
 
-def by_label(
+def split_outputs_by_label(
     outputs: Any, label: Any, request: Request, label_x: Any, groups: Any, reader: Reader
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None, tuple[str, ...]]:
     """Split the outputs by labels into outputs on x and outputs on x'.
@@ -319,11 +319,11 @@ def by_label(
         ValueError: if a column, a label or a group is missing, if a label is unknown, if the number
             of labels or groups differs from the number of rows, or if all rows have one label.
     """
-    request = request._replace(label=label if is_column(label) else None)
+    request = request._take_content_of(label=label if is_column(label) else None)
     read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
     rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
     if labels is None:
-        rows = _as_rows(rows)
+        rows = _outputs_to_array(rows)
         labels, place = _read_label_argument(label, outputs, len(rows), reader), ""
     is_x = frames.are_x(labels, place, label_x)
     sides = rows[is_x], rows[~is_x]
@@ -332,7 +332,7 @@ def by_label(
         raise invalid("label", "a column with rows for both sides", sizes)
     cells = [
         [
-            each and each._replace(codes=None if each.codes is None else each.codes[side])
+            each and each._take_content_of(codes=None if each.codes is None else each.codes[side])
             for each in read.cells
         ]
         for side in (is_x, ~is_x)
@@ -344,14 +344,14 @@ def by_label(
     return sides, titles, cast(tuple[Groups, Groups], listed), notes
 
 
-def number_groups(first: Groups, second: Groups) -> Sides:
+def groups_to_integers(first: Groups, second: Groups) -> Sides:
     """Return the groups on x and on x' as integers from 0, in the order of first occurrence.
 
     Raises:
         ValueError: if a group on x is also a group on x'.
 
     Example:
-        >>> number_groups(["a", "b", "a"], ["c"])
+        >>> groups_to_integers(["a", "b", "a"], ["c"])
         (array([0, 1, 0]), array([0]))
     """
     from ..divergence.points import number_labels
@@ -388,7 +388,7 @@ def is_column(value: Any) -> bool:
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
-def _as_rows(values: Any) -> Array:
+def _outputs_to_array(values: Any) -> Array:
     """Convert outputs to an array with one row per output."""
     # Rows of different lengths do not form an array.
     with suppress(ValueError):
@@ -440,7 +440,7 @@ def _detach_to_array(value: Any) -> Any:
     return frames.convert_column(value) if is_column else value
 
 
-def refuse_unlike_marks(sides: Sides) -> None:
+def refuse_unlike_missing_marks(sides: Sides) -> None:
     """Raise an error if missing outputs are None on one input and NaN on the other input.
 
     An empty cell of a file is read as None, but a frame or an array contains NaN. If the sources of
@@ -453,14 +453,14 @@ def refuse_unlike_marks(sides: Sides) -> None:
         ValueError: if all missing outputs on one input are None, and all missing outputs on the
             other input are NaN.
     """
-    first, second = map(_list_marks, sides)
+    first, second = map(_find_missing_marks, sides)
     if first and second and not first & second:
         other, own = (" and ".join(marks) for marks in (first, second))
         text = f"with what is missing marked as in outputs ({other}), got {own}"
         raise about(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
 
 
-def _list_marks(side: Array) -> set[str]:
+def _find_missing_marks(side: Array) -> set[str]:
     """Return the set of "None" and "NaN" that occur among the outputs."""
     if side.dtype.kind == "f":
         return {"NaN"} if np.isnan(side).any() else set()

@@ -106,10 +106,10 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
         import matplotlib.pyplot as pyplot
 
         figure = pyplot.figure(figsize=size, layout="constrained")
-        _show_once(figure)
+        _prevent_second_display(figure)
         return figure
     if isinstance(ax, (Axes, FigureBase)):
-        _show_once(get_whole_figure(ax.figure or ax))
+        _prevent_second_display(get_whole_figure(ax.figure or ax))
     if isinstance(ax, FigureBase):
         if isinstance(ax, Figure) and not ax.axes:
             ax.set_size_inches(size)
@@ -136,11 +136,11 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
 
     if not isinstance(ax, Axes):
         return get_canvas(ax, size).subplots()
-    _show_once(get_whole_figure(ax.figure))
+    _prevent_second_display(get_whole_figure(ax.figure))
     return ax
 
 
-def _show_once(figure: Figure) -> None:
+def _prevent_second_display(figure: Figure) -> None:
     """Prevent a notebook from showing a figure twice if the figure is the value of a cell."""
     figure._ipython_display_ = partial(_close_figure, figure)  # type: ignore[attr-defined]
 
@@ -179,7 +179,7 @@ def background_box(axes: Axes) -> dict[str, Any]:
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
-def thin_axes(axes: Axes) -> None:
+def hide_outer_spines(axes: Axes) -> None:
     """Hide the top and right spines of the axes."""
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -252,7 +252,7 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
 def finish_axes(axes: Axes, title: str) -> Figure:
     """Add a title to axes, hide their top and right spines, and return their whole figure."""
     axes.set_title(title, loc="left", fontsize="medium")
-    thin_axes(axes)
+    hide_outer_spines(axes)
     return get_whole_figure(axes.figure)
 
 

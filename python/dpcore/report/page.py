@@ -128,13 +128,13 @@ def page_of_table(
     sections = [
         ("Answers", make_table(answers)),
         ("Pictures", make_picture(result, "plot", (heading, answers[0][1]), height)),
-        ("Figures", make_figure_table(header, body)),
+        ("Figures", make_number_table(header, body)),
         ("Notes", make_table([("note", note) for note in notes])),
     ]
     subject = Subject(name, outcome)
     shown = [(label, escape_text(value)) for label, value in figures]
     head = make_header(subject, meaning, shown, kind)
-    return make_document(subject, head, sections, list_versions())
+    return make_document(subject, head, sections, format_versions())
 
 
 def make_plain_page(
@@ -167,7 +167,7 @@ def make_plain_page(
         *sections,
     ]
     head = make_header(subject, meaning, figures, kind)
-    return make_document(subject, head, shown, list_versions())
+    return make_document(subject, head, shown, format_versions())
 
 
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
@@ -249,7 +249,7 @@ def make_table(rows: list[Row]) -> str:
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
 
-def make_figure_table(header: str, rows: Iterable[str]) -> str:
+def make_number_table(header: str, rows: Iterable[str]) -> str:
     """Format a table of numbers as HTML, from the HTML cells of the header and of each row."""
     lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
@@ -338,7 +338,7 @@ def make_data(result: Any) -> str:
     return f"{fold_data(summary, record)}\n{script}"
 
 
-def list_versions(before: str = "") -> str:
+def format_versions(before: str = "") -> str:
     """Return a line of HTML with the versions of dpcore, numpy and Python that made the page.
 
     `before` is HTML at the beginning of the line.

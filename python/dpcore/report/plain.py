@@ -360,14 +360,14 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
         figures: numbers that follow from the fields. They are stored under the key "derived" for
             other programs. When dpcore reads the dict, it uses only the verdict, as a check.
     """
-    record = {"format": _format_of(type(result)), **encode_fields(result)}
+    record = {"format": _format_word_of(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:
         record["seed"] = str(record["seed"])
     derived = {k: v if isinstance(v, dict) else encode_value(v) for k, v in figures.items()}
     return {**record, "derived": derived}
 
 
-def _format_of(cls: type) -> str:
+def _format_word_of(cls: type) -> str:
     """Return the word that identifies a class in files, or else the word of its base class."""
     return next(word for word in map(word_of, cls.__mro__) if word is not None)
 
@@ -441,8 +441,8 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
     """
     if not isinstance(record, Mapping):
         raise mistyped("record", "a mapping", record)
-    if record.get("format") != _format_of(cls):
-        raise invalid("format", repr(_format_of(cls)), record.get("format"))
+    if record.get("format") != _format_word_of(cls):
+        raise invalid("format", repr(_format_word_of(cls)), record.get("format"))
     try:
         held = [f for f in fields(cls) if f.metadata.get("held", True)]  # type: ignore[arg-type]
         values = {f.name: _read_field(cls, f, record[f.name]) for f in held}

@@ -99,7 +99,7 @@ suggest_in_methods(Shown)
 
 def full(record: Any) -> str:
     """Return the constructor call of a dataclass with all fields; long arrays are shortened."""
-    return _format_call(record, _show_field)
+    return _format_call(record, _format_whole_field)
 
 
 def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
@@ -148,7 +148,7 @@ def _shorten_field(value: Any) -> str:
         return f"<{kind} array of shape {value.shape}>"
     if isinstance(value, str):
         return repr(one_line(value, 40))
-    text = _show_field(value)
+    text = _format_whole_field(value)
     if len(text) <= 40 and "\n" not in text:
         return text
     if isinstance(value, (tuple, list, dict, set, frozenset)):
@@ -158,11 +158,11 @@ def _shorten_field(value: Any) -> str:
     return one_line(text, 40)
 
 
-def _show_field(value: Any) -> str:
+def _format_whole_field(value: Any) -> str:
     if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
         return full(value)
     if type(value) is tuple and any(isinstance(item, Shown) for item in value):
-        return f"({', '.join(map(_show_field, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(_format_whole_field, value))}{',' if len(value) == 1 else ''})"
     if type(value) is not np.ndarray:
         return repr(value)
     text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
@@ -189,13 +189,13 @@ def record_to_html(record: Any) -> str:
         >>> record_to_html(Counts(3, 10, 1, 10)).count("<tr>")
         4
     """
-    return frame_html(_make_body(record, _MAX_RECORD_DEPTH))
+    return frame_html(_record_to_body(record, _MAX_RECORD_DEPTH))
 
 
-def _make_body(record: Any, depth: int) -> str:
+def _record_to_body(record: Any, depth: int) -> str:
     kind = type(record).__name__
     shown_fields = list_shown_fields(record) if is_dataclass(record) else []
-    inner = [(name, _show_value(value, depth), False) for name, value in shown_fields]
+    inner = [(name, _value_to_html(value, depth), False) for name, value in shown_fields]
     rows = record._lines() if isinstance(record, Shown) else []
     # Without its own text, the report would only list the same fields again.
     methods: tuple[Any, ...] = Shown.__str__, object.__str__
@@ -217,13 +217,13 @@ def _put_name_above(name: str, inner: str) -> str:
     return f'<div class="name">{escape_html(name)}</div>{inner}'
 
 
-def _show_value(value: Any, depth: int) -> str:
+def _value_to_html(value: Any, depth: int) -> str:
     """Format the value of a field as HTML.
 
     A large record becomes an element that the reader can open. Other values become one line.
     """
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
-        return fold_html(one_line(repr(value), 80), _make_body(value, depth - 1))
+        return fold_html(one_line(repr(value), 80), _record_to_body(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
     if many and depth > 1:
         inner = "".join(

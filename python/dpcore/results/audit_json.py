@@ -22,7 +22,7 @@ from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
-from ..records import attribute_of, have_one_content
+from ..records import attribute_of, has_equal_content
 from ..report.plain import encode_value
 from ..report.shown import one_line
 from ..streams import block_of
@@ -224,7 +224,7 @@ def _value_to_code(value: Any) -> str | None:
         return _vector_to_code(value)
     try:
         shown = repr(value)
-        same = len(shown) <= 200 and have_one_content(ast.literal_eval(shown), value)
+        same = len(shown) <= 200 and has_equal_content(ast.literal_eval(shown), value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return shown if same else None
@@ -249,7 +249,7 @@ def _stored_pair_code(audit: Audit) -> str:
     return f"...  # {one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
 
 
-def list_audit_figures(audit: Audit) -> dict[str, Any]:
+def derive_audit_numbers(audit: Audit) -> dict[str, Any]:
     """Return the numbers and texts that JSON files contain in addition to an audit's fields."""
     apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
     return {
@@ -260,7 +260,7 @@ def list_audit_figures(audit: Audit) -> dict[str, Any]:
     }
 
 
-def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:
+def derive_outputs_numbers(audit: OutputsAudit) -> dict[str, Any]:
     """Return the numbers and texts that JSON files of this audit contain in addition to fields."""
     return {
         **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},

@@ -19,18 +19,18 @@ from ..report.page import (
     Subject,
     escape_text,
     fold_data,
-    list_versions,
+    format_versions,
     make_data,
     make_document,
-    make_figure_table,
     make_header,
+    make_number_table,
     make_picture,
     make_table,
 )
 from ..report.rows import Row, format_epsilon
 from .audit_json import make_script
 from .audit_text import has_nan
-from .evidence import numerator_first
+from .evidence import put_numerator_first
 from .guesses import OUTPUTS_BOUNDS, Guesses
 from .need import is_recorded
 
@@ -79,7 +79,7 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         >>> text.splitlines()[0], "not refuted by this attack" in text
         ('<!DOCTYPE html>', True)
     """
-    footer, script = list_versions(f"Seed {audit.seed}. "), ""
+    footer, script = format_versions(f"Seed {audit.seed}. "), ""
     rows = audit.lines()
     if not is_recorded(audit):
         script = f"<pre><code>{escape_text(make_script(audit), LINES)}</code></pre>"
@@ -90,14 +90,14 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         ("Counts", "" if audit.counts is None else _make_count_table(audit, audit.counts)),
         ("How the bound is proved", _make_proof(audit)),
         ("Repeat it", script),
-        ("How this was made", make_origins(audit.provenance)),
+        ("How this was made", make_provenance_section(audit.provenance)),
         ("Data", make_data(audit)),
     ]
     shown = [(title, part) for title, part in sections if part]
     return make_document(_name_subject(audit), _make_head(audit), shown, footer)
 
 
-def make_origins(provenance: Sequence[Provenance]) -> str:
+def make_provenance_section(provenance: Sequence[Provenance]) -> str:
     """Return HTML that states how each run of an audit was made.
 
     A source text that occurs in several runs is shown once.
@@ -169,7 +169,7 @@ def _make_count_table(audit: Audit | OutputsAudit, c: Counts) -> str:
     ]
     header = "".join(f'<th scope="col">{escape_text(side)}</th>' for side in ("input", "x", "x'"))
     event = f"<p>The event: {escape_text(audit.event)}.</p>"
-    return f"{event}\n{make_figure_table(header, rows)}"
+    return f"{event}\n{make_number_table(header, rows)}"
 
 
 def _make_proof(audit: Audit | OutputsAudit) -> str:
@@ -215,7 +215,7 @@ def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
         if audit.pilot:
             chosen = f"on {audit.pilot:,} pilot draws per side, which were then thrown away"
     assert audit.counts is not None
-    counts = numerator_first(audit.counts, audit.direction)
+    counts = put_numerator_first(audit.counts, audit.direction)
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
     return [
         f"The event E and the side of the numerator, {up}, were chosen {chosen}.",

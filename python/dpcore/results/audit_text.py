@@ -16,29 +16,29 @@ from ..bounds import BOUNDS, clopper_pearson, power
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
-from ..mechanisms.callables import is_own_code
+from ..mechanisms.callables import is_user_code
 from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
 from ..pairs import distances, patterns
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair
 from ..report.rows import Row, format_epsilon
 from ..report.shown import one_line
-from ..streams import shared_block
-from .evidence import numerator_first
+from ..streams import block_size_per_thread
+from .evidence import put_numerator_first
 from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses
 from .need import (
     certifies_little,
+    claim_times_distance,
     count_per_side,
     draws_needed,
     exceeds_claim,
+    is_declared_noise_enough,
     is_direction_wrong,
     is_event_too_weak,
     is_recorded,
-    keeps_claim,
     plan_draws,
-    single_bound_level,
+    single_bound_confidence,
     trials_needed,
-    whole_claim,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _format_plural_count(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else plural}"
 
 
-def next_step(audit: Audit) -> str:
+def describe_next_steps(audit: Audit) -> str:
     """Return one line with steps that may refute a claim that was not refuted, best step first.
 
     Args:
@@ -160,7 +160,7 @@ def next_step(audit: Audit) -> str:
         return ""
     pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
     pair = _OTHER_ROWS if mechanism_attribute(audit.mechanism, "log_rows") else pair
-    if keeps_claim(audit):
+    if is_declared_noise_enough(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
     other = _list_other_steps(audit, pair)
     steps = " or ".join(other)
@@ -170,7 +170,7 @@ def next_step(audit: Audit) -> str:
         sight = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{steps}. {sight}, with any number of trials."
     trials = trials_needed(audit)
-    claim = whole_claim(audit)
+    claim = claim_times_distance(audit)
     if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
         return _describe_step_without_trials(audit, steps)
     more = _describe_more_trials(audit, trials)
@@ -227,7 +227,7 @@ def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
     With more draws, an attack may choose another event. The attack MajorityVote always has the same
     event, so its steps are returned unchanged.
     """
-    planned, counts = plan_draws(audit), numerator_first(count_per_side(audit), audit.direction)
+    planned, counts = plan_draws(audit), put_numerator_first(count_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
     is_vote = audit.attack.lower().startswith("majority")
     if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
@@ -290,7 +290,7 @@ def _may_change_all_entries(audit: Audit) -> bool:
     return size > 1 and audit.pair not in patterns(size, "all")
 
 
-def more_rows(audit: OutputsAudit) -> str:
+def describe_more_rows(audit: OutputsAudit) -> str:
     """Return one line with steps that may refute a claim about recorded outputs.
 
     The steps are, for example, more rows, another attack, or other canaries.
@@ -309,8 +309,8 @@ def more_rows(audit: OutputsAudit) -> str:
     if audit.counts is None:
         better = "canaries that stand out more, or scores that separate them better."
         return better if certifies_little(audit) else ""
-    ordered = numerator_first(audit.counts, audit.direction)
-    claim = whole_claim(audit)
+    ordered = put_numerator_first(audit.counts, audit.direction)
+    claim = claim_times_distance(audit)
     rows = draws_needed(ordered, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
     if certifies_little(audit):
@@ -324,7 +324,7 @@ def more_rows(audit: OutputsAudit) -> str:
     return f"{more}." if ordered.k_prime == 0 else f"{more}; or {other}."
 
 
-def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
+def describe_size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     """Describe the number of trials that an audit needs to detect noise that is 10 % too small.
 
     The number is computed for an event that is as likely as the counted event, and whose log ratio
@@ -380,11 +380,11 @@ def list_report_rows(audit: Audit) -> list[Row]:
         ("neighbours", describe_neighbours(audit)),
         ("read", _describe_read(audit)),
         ("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'" if has_nan(audit) else ""),
-        *_describe_other_finding(audit),
+        *_list_other_finding_rows(audit),
         ("seed", _describe_seed(audit)),
         ("device", audit.runs_on),
-        ("needed", next_step(audit)),
-        ("plan", size_for_a_tenth(audit)),
+        ("needed", describe_next_steps(audit)),
+        ("plan", describe_size_for_a_tenth(audit)),
         ("note", propose_trace(audit)),
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(
@@ -523,7 +523,7 @@ def _list_pooled_rows(audit: Audit) -> list[Row]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _describe_other_finding(audit: Audit | OutputsAudit) -> list[Row]:
+def _list_other_finding_rows(audit: Audit | OutputsAudit) -> list[Row]:
     """Return rows on the second event of an audit, which is about last bits of floats.
 
     If the event about last bits has the larger bound, it is the main event of the audit. The rows
@@ -534,7 +534,7 @@ def _describe_other_finding(audit: Audit | OutputsAudit) -> list[Row]:
         return []
     # If it counts towards the verdict, it gets half of the error probability.
     bound = BOUNDS[audit.bound] if audit.floats else clopper_pearson
-    lower = bound(finding.bound_counts, finding.delta, single_bound_level(audit))
+    lower = bound(finding.bound_counts, finding.delta, single_bound_confidence(audit))
     counts = f"{finding.event}; {format_counts(finding.counts)}"
     if audit.rounding_won:
         text = f"epsilon >= {format_epsilon(lower)}: {counts}"
@@ -565,7 +565,8 @@ def _describe_claim(audit: Audit) -> str:
     if audit.claimed_epsilon is None:
         return text
     if audit.delta and audit.pair.distance != 1.0:
-        text += f" (metric: epsilon <= {whole_claim(audit):g} at distance {audit.pair.distance:g})"
+        largest = claim_times_distance(audit)
+        text += f" (metric: epsilon <= {largest:g} at distance {audit.pair.distance:g})"
     own = audit.own_claim
     return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"
 
@@ -617,7 +618,9 @@ def _describe_idle_threads(audit: Audit) -> str:
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
         return ""
-    return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
+    return (
+        f", of which {blocks} had work: block={block_size_per_thread(audit.trials, audit.threads)}"
+    )
 
 
 def list_all_rows(audit: Audit) -> list[Row]:
@@ -647,10 +650,10 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
         ("rows", _describe_rows(audit)),
         *(("read from", str(entry)) for entry in audit.files),
         ("read", _describe_read(audit)),
-        *_describe_other_finding(audit),
+        *_list_other_finding_rows(audit),
         ("seed", f"{audit.seed} ({_describe_seed_use(audit)})"),
-        ("needed", more_rows(audit)),
-        ("plan", size_for_a_tenth(audit)),
+        ("needed", describe_more_rows(audit)),
+        ("plan", describe_size_for_a_tenth(audit)),
         *(("note", note) for note in (describe_joint_confidence(audit), *audit.notes)),
     ]
     return [(label, text) for label, text in table if text]
@@ -738,6 +741,6 @@ def propose_trace(audit: Audit) -> str:
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""
-    if not is_own_code(audit.mechanism):
+    if not is_user_code(audit.mechanism):
         return ""
     return "dpcore.trace(mechanism, pair) computes which line loses how much on a pair."

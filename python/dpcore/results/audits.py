@@ -22,14 +22,14 @@ from ..records import Counts
 from ..report.rows import Row
 from ..report.shown import name_of, one_line
 from ..sampling.driver import draw_again, unite_ranges
-from ..sampling.rows import blocks_apart
+from ..sampling.rows import list_differing_audits
 from ..suggestions import suggest_arguments
 from . import evidence
 from .audit_figures import draw_bounds, profile_figure, tradeoff_figure
-from .audit_json import list_audit_figures
+from .audit_json import derive_audit_numbers
 from .audit_page import make_page
 from .audit_text import list_all_rows
-from .need import find_fewest, single_bound_level, tells_nothing
+from .need import explain_no_loss, find_fewest, single_bound_confidence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +104,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if self.checks:
             return 0.0
-        level = single_bound_level(self)
+        level = single_bound_confidence(self)
         own = self._bound_at(delta, level)
         if not self.floats or self.floating_point is None:
             return own
@@ -120,10 +120,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         finding = self.floating_point
         if not self.floats or finding is None:
             return self
-        level = single_bound_level(self)
+        level = single_bound_confidence(self)
         if self._tests_curve:
             alpha = (1.0 - level) / 2.0
-            points = [point_of(c, alpha) for c in (self.bound_counts, finding.bound_counts)]
+            points = [error_limits_of(c, alpha) for c in (self.bound_counts, finding.bound_counts)]
             allowed = self.claim.trade_off  # type: ignore[union-attr]
             own, other = (float(allowed(type_one)) - type_two for type_one, type_two in points)
         else:
@@ -154,7 +154,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if self.slices:
             return self._sequential_bound(delta, confidence)
         if self.pooled:
-            groups = [evidence.numerator_first(c, self.direction) for c in self.pooled]
+            groups = [evidence.put_numerator_first(c, self.direction) for c in self.pooled]
             return bounds.every_coordinate(groups, self.event.multiplicities, delta, confidence)
         return bounds.BOUNDS[self.bound](self.bound_counts, delta, confidence)
 
@@ -168,7 +168,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
         bound = 0.0
-        for epsilon in _iterate_grid((self.claimed_epsilon or 0.0) * self.pair.distance):
+        for epsilon in _iterate_epsilons((self.claimed_epsilon or 0.0) * self.pair.distance):
             if not self._is_bet_won(epsilon, delta, confidence):
                 break
             bound = epsilon
@@ -263,8 +263,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         counts_of_events = [self.bound_counts]
         if self.floats and self.floating_point is not None:
             counts_of_events.append(self.floating_point.bound_counts)
-        alpha = (1.0 - single_bound_level(self)) / 2.0
-        return [point_of(counts, alpha) for counts in counts_of_events]
+        alpha = (1.0 - single_bound_confidence(self)) / 2.0
+        return [error_limits_of(counts, alpha) for counts in counts_of_events]
 
     @property
     def tradeoff(self) -> bounds.Band:
@@ -300,7 +300,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             return ""
         counts = self.bound_counts
         first, second = ("x", "x'") if self.direction == "x" else ("x'", "x")
-        silent = tells_nothing(counts)
+        silent = explain_no_loss(counts)
         if silent:
             return f"power: {silent} and cannot refute the claim. Other events were not tested."
         if counts.k == 0:
@@ -313,7 +313,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             # The exact test would take minutes. It nearly always certifies what Clopper-Pearson
             # certifies.
             bound = bounds.clopper_pearson
-        at = counts.n, whole, counts.k / counts.n, bound, self.delta, single_bound_level(self)
+        at = counts.n, whole, counts.k / counts.n, bound, self.delta, single_bound_confidence(self)
         ratio = bounds.detectable(*at)[1]
         if not math.isfinite(ratio):
             return (
@@ -600,7 +600,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return make_page(self)
 
     def _to_figures(self) -> dict[str, Any]:
-        return list_audit_figures(self)
+        return derive_audit_numbers(self)
 
     @property
     def _is_verdict_slow(self) -> bool:
@@ -702,7 +702,7 @@ def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
         return ()
     own, other = first.counts, second.counts
     sides = [(own.n, own.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (own, other)]
-    return blocks_apart(sides)
+    return list_differing_audits(sides)
 
 
 def _check_block_ends(first: Audit, second: Audit) -> None:
@@ -714,7 +714,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def _iterate_grid(claim: float) -> Iterator[float]:
+def _iterate_epsilons(claim: float) -> Iterator[float]:
     """Yield a fixed grid of epsilons: ten steps up to the claim, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
@@ -726,7 +726,7 @@ def _iterate_grid(claim: float) -> Iterator[float]:
         yield epsilon
 
 
-def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
+def error_limits_of(counts: Counts, alpha: float) -> tuple[float, float]:
     """Compute upper limits on the type I and type II errors of an event.
 
     Args:
@@ -749,7 +749,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
     """
     largest = 0.0
     for value in itertools.islice(
-        _iterate_grid(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
+        _iterate_epsilons(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):

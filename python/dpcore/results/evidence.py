@@ -57,7 +57,7 @@ _DELTA_STEPS: Final = 50
 _TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
 
 
-def numerator_first(counts: Counts, direction: str | None) -> Counts:
+def put_numerator_first(counts: Counts, direction: str | None) -> Counts:
     """Return the counts, exchanged if necessary, so that `k` belongs to the numerator's input.
 
     `direction` names this input: "x" or "x_prime".
@@ -106,7 +106,7 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
     return words[refuted]
 
 
-def less_repeated(early: str, late: str) -> str:
+def choose_less_repeatable(early: str, late: str) -> str:
     """Return the value of `Audit.randomness` for two merged audits, from their two values."""
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
@@ -150,7 +150,7 @@ class Spent(Record, word="Spent"):
         errors.integer("outputs", self.outputs, 0)
 
 
-def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
+def add_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
     """Add the times and the numbers of outputs of two audits for each step."""
     spent_by_step: dict[str, Spent] = {}
     for spent in (*early, *late):
@@ -198,7 +198,7 @@ class Finding(Record, word="Finding"):
     @property
     def bound_counts(self) -> Counts:
         """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
-        return numerator_first(self.counts, self.direction)
+        return put_numerator_first(self.counts, self.direction)
 
     @property
     def epsilon_lower(self) -> float:
@@ -283,7 +283,7 @@ class Slice(Record, word="Slice"):
     @property
     def bound_counts(self) -> Counts:
         """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
-        return numerator_first(self.counts, self.direction)
+        return put_numerator_first(self.counts, self.direction)
 
 
 def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
@@ -303,14 +303,14 @@ def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
     return low
 
 
-def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
+def merge_findings(early: Finding | None, late: Finding | None) -> Finding | None:
     """Merge the findings of two audits; if their events differ, return `early`."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
-def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
+def merge_curves(early: Scored | None, late: Scored | None) -> Scored | None:
     """Add the counts at thresholds of two audits; if the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
@@ -366,7 +366,7 @@ def merging_of(field: Field[Any]) -> Merging:
     return merging
 
 
-def read_checked(check: Callable[[Any], Any]) -> Reading:
+def make_checked_reader(check: Callable[[Any], Any]) -> Reading:
     """Return a reading function that accepts the values for which `check` raises no error."""
 
     def read(name: str, value: Any) -> Any:
@@ -407,7 +407,7 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
     return read
 
 
-def read_whole_number(low: int) -> Reading:
+def make_integer_reader(low: int) -> Reading:
     """Return a reading function that accepts integers of at least `low`."""
     return lambda name, value: errors.integer(name, value, low)
 
@@ -562,10 +562,10 @@ class TableRead(Record, word="TableRead"):
         how = ", ".join(part for part in (f"{self.kind}{header}", sep, self.encoding) if part)
         end = "; columns matched by position" if self.by_position else ""
         end += f"; SHA-256 {self.sha256}" if self.sha256 else ""
-        what = f"{self._list_columns()}{self._list_kinds()}"
+        what = f"{self._format_columns()}{self._format_kinds()}"
         return f"{self.name}: {self.rows:,} rows{what}; {how}{end}"
 
-    def _list_columns(self) -> str:
+    def _format_columns(self) -> str:
         if not self.columns or (self.width == 1 and not self.there):
             return ""
         quoted = [repr(name) if self.there else name for name in self.columns]
@@ -574,7 +574,7 @@ class TableRead(Record, word="TableRead"):
         of = f" of {others}" if self.there else f" of {self.width:,}"
         return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
 
-    def _list_kinds(self) -> str:
+    def _format_kinds(self) -> str:
         """Describe the types of the cells; columns of the same type are listed together."""
         names: dict[str, list[str]] = {}
         for name, kind in zip(self.columns, self.kinds, strict=False):
@@ -676,18 +676,18 @@ class Evidence(Result):
     direction: str = field(metadata=field_rule(one_of(*SIDES)))
     counts: Counts = field(metadata=field_rule(read_instance(Counts), total))
     claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
-    delta: float = field(metadata=field_rule(read_checked(errors.delta_level)))
-    confidence: float = field(metadata=field_rule(read_checked(errors.confidence_level)))
+    delta: float = field(metadata=field_rule(make_checked_reader(errors.delta_level)))
+    confidence: float = field(metadata=field_rule(make_checked_reader(errors.confidence_level)))
     seed: int = field(metadata=field_rule(read_seed))
-    block: int = field(metadata=field_rule(read_whole_number(1)))
+    block: int = field(metadata=field_rule(make_integer_reader(1)))
     route: str = field(
         metadata=field_rule(one_of("integer", "sampled", "callable", "timed"), larger)
     )
     ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, merge_together))
     end: int = field(metadata=field_rule(merge=merge_together))
-    nan: int = field(default=0, metadata=field_rule(read_whole_number(0), total))
-    nan_prime: int = field(default=0, metadata=field_rule(read_whole_number(0), total))
-    pilot: int = field(default=0, metadata=field_rule(read_whole_number(0), larger))
+    nan: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
+    nan_prime: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
+    pilot: int = field(default=0, metadata=field_rule(make_integer_reader(0), larger))
     partial: bool = field(default=False, metadata=field_rule(read_instance(bool), either))
     bound: str = field(
         default="clopper_pearson",
@@ -703,11 +703,11 @@ class Evidence(Result):
         default=(), metadata=field_rule(lists_of(Counts), merge_together)
     )
     floating_point: Finding | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Finding)), both_findings)
+        default=None, metadata=field_rule(read_optional(read_instance(Finding)), merge_findings)
     )
     floats: bool = field(default=False, metadata=field_rule(read_instance(bool)))
     curve: Scored | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Scored)), both_curves)
+        default=None, metadata=field_rule(read_optional(read_instance(Scored)), merge_curves)
     )
     slices: tuple[Slice, ...] = field(
         default=(), metadata=field_rule(lists_of(Slice), merge_together)
@@ -716,7 +716,7 @@ class Evidence(Result):
     notes: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
     neighbour: str = field(default="", metadata=field_rule(read_instance(str)))
     randomness: Randomness = field(
-        default="not known", metadata=field_rule(one_of(*RANDOMNESS), less_repeated)
+        default="not known", metadata=field_rule(one_of(*RANDOMNESS), choose_less_repeatable)
     )
     runs_on: str = field(default="", metadata=field_rule(read_instance(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape))
@@ -747,11 +747,11 @@ class Evidence(Result):
         metadata=field_rule(read_optional(read_float), lambda early, late: None),
     )
     threads: int = field(
-        default=1, compare=False, metadata=field_rule(read_whole_number(1), larger)
+        default=1, compare=False, metadata=field_rule(make_integer_reader(1), larger)
     )
     seconds: float = field(default=0.0, compare=False, metadata=field_rule(read_float, total))
     spent: tuple[Spent, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Spent), both_spent)
+        default=(), compare=False, metadata=field_rule(lists_of(Spent), add_spent)
     )
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(lists_of(Provenance), total)
@@ -767,4 +767,4 @@ class Evidence(Result):
     @property
     def bound_counts(self) -> Counts:
         """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
-        return numerator_first(self.counts, self.direction)
+        return put_numerator_first(self.counts, self.direction)

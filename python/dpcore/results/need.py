@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..bounds import clopper_pearson, power
 from ..records import Counts
-from .evidence import numerator_first
+from .evidence import put_numerator_first
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -105,10 +105,10 @@ def trials_needed(audit: Audit) -> int | None:
         the event happened only on the input in the numerator, the limit is 10**18 trials.
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
-    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
+    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_confidence(audit))
 
 
-def single_bound_level(audit: Audit | OutputsAudit) -> float:
+def single_bound_confidence(audit: Audit | OutputsAudit) -> float:
     """Return the confidence at which each single bound of an audit is computed.
 
     If a second event, about the last bits of the outputs, counts towards the verdict, each of the
@@ -117,7 +117,7 @@ def single_bound_level(audit: Audit | OutputsAudit) -> float:
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
 
-def tells_nothing(counts: Counts) -> str:
+def explain_no_loss(counts: Counts) -> str:
     """Explain that an event that always or never happened shows no loss; otherwise return ""."""
     if counts.k == 0 and counts.k_prime == 0:
         return "this event happened in no draw on either side"
@@ -126,7 +126,7 @@ def tells_nothing(counts: Counts) -> str:
     return ""
 
 
-def whole_claim(audit: Audit | OutputsAudit) -> float:
+def claim_times_distance(audit: Audit | OutputsAudit) -> float:
     """Return the claimed epsilon times the distance of the pair, or 0 without a claim."""
     return (audit.claimed_epsilon or 0.0) * audit.pair.distance
 
@@ -156,10 +156,10 @@ def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] |
         The loss of such noise, the probability of the event on the input in the numerator, and the
         number of draws on each input (None if too many are needed). None if the claim is 0.
     """
-    claim, delta = whole_claim(audit), audit.delta
+    claim, delta = claim_times_distance(audit), audit.delta
     if not claim:
         return None
-    ordered = numerator_first(count_per_side(audit), audit.direction)
+    ordered = put_numerator_first(count_per_side(audit), audit.direction)
     true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
     frequency = _event_frequency(ordered, true)
     return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
@@ -171,7 +171,7 @@ def _event_frequency(frequencies: Counts, true: float) -> float:
     It is .5 if the event shows no loss. It is limited, because the complement of a more frequent
     event shows a larger loss.
     """
-    if tells_nothing(frequencies) or frequencies.k == 0:
+    if explain_no_loss(frequencies) or frequencies.k == 0:
         return 0.5
     # If the mass is larger and the ratio is e^true, the complement shows a larger loss.
     return min(frequencies.k / frequencies.n, 1.0 / (1.0 + math.exp(-true)))
@@ -212,7 +212,7 @@ def is_direction_wrong(audit: Audit) -> bool:
     return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
 
 
-def keeps_claim(audit: Audit) -> bool:
+def is_declared_noise_enough(audit: Audit) -> bool:
     """Return True if the noise that the mechanism declares satisfies the claim on this pair."""
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole

@@ -19,10 +19,10 @@ from ..records import Counts, Pair, PartsRead, Result, SeenOutput
 from ..report.rows import Row
 from ..report.shown import one_line
 from .audit_figures import draw_bounds
-from .audit_json import list_outputs_figures
+from .audit_json import derive_outputs_numbers
 from .audit_page import make_page
 from .audit_text import list_outputs_rows
-from .audits import parameter_of_points, parameter_on_grid, point_of
+from .audits import error_limits_of, parameter_of_points, parameter_on_grid
 from .evidence import (
     Finding,
     Provenance,
@@ -34,10 +34,10 @@ from .evidence import (
     format_verdict,
     lists_of,
     log_ratio,
-    numerator_first,
+    make_checked_reader,
     one_of,
     per_distance,
-    read_checked,
+    put_numerator_first,
     read_claim,
     read_epsilon,
     read_instance,
@@ -122,8 +122,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     evidence: Counts | Guesses = field(metadata=field_rule())
     attack: str = field(metadata=field_rule(read_instance(str)))
     claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
-    delta: float = field(metadata=field_rule(read_checked(delta_level)))
-    confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
+    delta: float = field(metadata=field_rule(make_checked_reader(delta_level)))
+    confidence: float = field(metadata=field_rule(make_checked_reader(confidence_level)))
     bound: str = field(metadata=field_rule())
     seed: int = field(metadata=field_rule(read_seed))
     event: Any = field(default=None, metadata=field_rule())
@@ -204,7 +204,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if find_declaration(OUTPUTS_BOUNDS[self.rows][self.bound]).curves != "point":
             return None
         alpha = (1.0 - self.confidence) / 2.0
-        type_one, type_two = point_of(numerator_first(self.evidence, self.direction), alpha)
+        type_one, type_two = error_limits_of(
+            put_numerator_first(self.evidence, self.direction), alpha
+        )
         return type_one, type_two, claim.trade_off(type_one)
 
     @property
@@ -227,7 +229,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """Compute the lower bound on the loss of the pair, or of one run, at any delta."""
         if isinstance(self.evidence, Guesses):
             return self.evidence.bound(self.bound, delta, self.confidence)
-        ordered = numerator_first(self.evidence, self.direction)
+        ordered = put_numerator_first(self.evidence, self.direction)
         return OUTPUTS_BOUNDS[self.rows][self.bound](ordered, delta, self.confidence)
 
     @property
@@ -430,7 +432,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return make_page(self)
 
     def _to_figures(self) -> dict[str, Any]:
-        return list_outputs_figures(self)
+        return derive_outputs_numbers(self)
 
     @property
     def _is_verdict_slow(self) -> bool:

@@ -33,7 +33,7 @@ _POWER_GRID_POINTS: Final = 41
 _DERIVED_FIGURES: Final = ("mass", "mass_prime", "reached", "certifiable")
 
 
-def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def median_ratio_rates(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the pair of probabilities whose ratio is the median of all ratios.
 
     For an even number of pairs, it is the lower of the two middle ones.
@@ -139,12 +139,12 @@ class Plan(Result, word="dpcore.plan/1"):
     @property
     def mass(self) -> float | None:
         """Probability of the event on the input in the numerator, or None for one run."""
-        return middle_of(self.rates)[0] if self.rates else None
+        return median_ratio_rates(self.rates)[0] if self.rates else None
 
     @property
     def mass_prime(self) -> float | None:
         """Probability of the event on the input in the denominator, or None for one run."""
-        return middle_of(self.rates)[1] if self.rates else None
+        return median_ratio_rates(self.rates)[1] if self.rates else None
 
     @property
     def size(self) -> int:
@@ -182,7 +182,7 @@ class Plan(Result, word="dpcore.plan/1"):
             assert self.canaries is not None
             settings = self.delta, self.confidence
             return one_run(self.guesses, self.guesses, self.canaries, *settings)
-        most = Counts(round(self.size * middle_of(self.rates)[0]), self.size, 0, self.size)
+        most = Counts(round(self.size * median_ratio_rates(self.rates)[0]), self.size, 0, self.size)
         bound = clopper_pearson(most, self.delta, self.confidence)
         return per_distance(bound, self.delta, self.distance)
 
@@ -257,7 +257,7 @@ def _count_auto_trials(plan: Plan) -> int:
 
 
 def _list_event_rows(plan: Plan) -> list[Row]:
-    p, q = middle_of(plan.rates)
+    p, q = median_ratio_rates(plan.rates)
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
         auto = f"up to {_count_auto_trials(plan):,}, usually: it chooses the event on pilot draws"

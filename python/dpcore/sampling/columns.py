@@ -194,15 +194,15 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
     tables = list(zip(*parts, strict=True))
     # The first two rows exclude most columns.
     firsts = [[table[:1] for table in both] for both in tables]
-    is_constant = all(map(_are_equal, tables, [first[:1] * 2 for first in firsts]))
-    if is_constant and _have_one_form(sides):
+    is_constant = all(map(_are_all_rows_equal, tables, [first[:1] * 2 for first in firsts]))
+    if is_constant and _have_same_text(sides):
         return PilotFacts(describe_constant(size, sides[0][0]), True)
-    steady = all(map(_are_equal, tables, firsts))
+    steady = all(map(_are_all_rows_equal, tables, firsts))
     excluded = _is_claim_excluded(claim, delta, size)
     notes = _list_constant_parts(sides, pair, excluded)
     if _have_nothing_in_common(sides):
         notes = ("in the pilot the two sides had no output in common", *notes)
-    return PilotFacts("", steady, notes, _list_seeds(sides))
+    return PilotFacts("", steady, notes, _list_seed_column_notes(sides))
 
 
 def describe_constant(size: int, output: Any) -> str:
@@ -213,7 +213,7 @@ def describe_constant(size: int, output: Any) -> str:
     )
 
 
-def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
+def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
     """Return True if all rows of each table are equal to the table's entry in `rows`."""
     return all(
         table.shape[1:] == row.shape[1:]
@@ -223,7 +223,7 @@ def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
     )
 
 
-def _have_one_form(sides: tuple[Array, Array]) -> bool:
+def _have_same_text(sides: tuple[Array, Array]) -> bool:
     """Return True if outputs that compare as equal also have one text; True and 1 have two."""
     if all(side.dtype != object for side in sides):
         return True
@@ -292,7 +292,7 @@ def _iterate_constant_parts(
         )
         for place in columns.tolist():
             parts = [table[:, place : place + 1] for table in tables]
-            if all(_are_equal([part], [part[:1]]) for part in parts):
+            if all(_are_all_rows_equal([part], [part[:1]]) for part in parts):
                 name = f"entry {place}" if tables[0].shape[1] > 1 else "the output"
                 yield name, place, (_show_output(parts[0][0]), _show_output(parts[1][0]))
         return
@@ -302,11 +302,11 @@ def _iterate_constant_parts(
         if other is None:
             continue
         parts = [column.reshape(-1, 1), other.reshape(-1, 1)]
-        if all(_are_equal([part], [part[:1]]) for part in parts):
+        if all(_are_all_rows_equal([part], [part[:1]]) for part in parts):
             yield name or "the output", None, (_show_output(parts[0][0]), _show_output(parts[1][0]))
 
 
-def _list_seeds(sides: tuple[Array, Array]) -> tuple[str, ...]:
+def _list_seed_column_notes(sides: tuple[Array, Array]) -> tuple[str, ...]:
     """Return sentences on columns of integers that may be seeds.
 
     A column may contain seeds if its values hardly repeat, and if the values of another column
@@ -397,14 +397,14 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
         # Values that differ by rounding are one value, because rounding may change with the call.
         values = np.cumsum(
             np.append(
-                0, ~_entries_near(distinct[:-1], distinct[1:], rounding_of_format(distinct.dtype))
+                0, ~_entries_near(distinct[:-1], distinct[1:], rounding_tolerance(distinct.dtype))
             )
         )
         codes, counts = values[codes], np.bincount(values, weights=counts).astype(np.intp)
     return codes, counts, distinct.dtype.kind in "buif"
 
 
-def rounding_of_format(format: np.dtype[Any]) -> float:
+def rounding_tolerance(format: np.dtype[Any]) -> float:
     """Compute the largest relative difference that counts as rounding in a float format.
 
     It is 54 units in the last place for float32, and 8,192 units for float64. If a computation is
@@ -434,7 +434,7 @@ def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bo
     if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():
         return apart
     if slack is None:
-        slack = max(rounding_of_format(first.dtype), rounding_of_format(second.dtype))
+        slack = max(rounding_tolerance(first.dtype), rounding_tolerance(second.dtype))
     different: npt.NDArray[np.bool_] = apart & ~_entries_near(first, second, slack)
     return different
 
@@ -552,7 +552,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
                 column = column.astype(np.float64 if is_number else str)
             yield title, column
             if column.dtype.kind in "US":
-                yield from _list_written(column.tolist(), f" of {title}" if title else "")
+                yield from _list_numbers_in_texts(column.tolist(), f" of {title}" if title else "")
 
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
@@ -561,7 +561,7 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
     Numbers are yielded as an array. Texts are searched for numbers.
     """
     if all(isinstance(item, (str, bytes)) for item in items):
-        yield from _list_written(items, "")
+        yield from _list_numbers_in_texts(items, "")
         return
     keys: list[Any] = []
     if all(isinstance(item, Mapping) for item in items):
@@ -574,10 +574,10 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
         if all(isinstance(item, (int, float, np.number)) for item in values):
             yield name, np.array(values)
         elif all(isinstance(item, str) for item in values):
-            yield from _list_written(values, f" of {name}")
+            yield from _list_numbers_in_texts(values, f" of {name}")
 
 
-def _list_written(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
+def _list_numbers_in_texts(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
     """Yield the first integers of all texts, then the second integers, and so on.
 
     An array is yielded only if every text has an integer at this place. `of` ends its name.

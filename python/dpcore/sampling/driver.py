@@ -25,7 +25,7 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events import event_of
 from ..events.event import Ballot, Event
-from ..mechanisms.answers import get_signature, join_outputs, rows_to_objects
+from ..mechanisms.answers import join_outputs, read_item_types, rows_to_objects
 from ..mechanisms.callables import one_by_one, torch_threads
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..report.shown import name_of
@@ -463,10 +463,10 @@ class Source:
             # This is done on arrival, so that a run file has the digest of every block that it
             # counts.
             here = (purpose, side, number)
-            self._refuse_replay(self.replays.earlier_digest(digest, here), here)
+            self._refuse_replay(self.replays.find_earlier_digest(digest, here), here)
         self._waiting.update((step.number, step) for step in shard.steps)
         while self._order and self._order[0] in self._waiting:
-            self._follow(purpose, self._waiting.pop(self._order.popleft()))
+            self._compare_step(purpose, self._waiting.pop(self._order.popleft()))
         if shard.calls:
             self._calls = self._calls or Calls(self.name, self._way_to_draw)
             self._calls.see(shard.calls, shard.same)
@@ -490,7 +490,7 @@ class Source:
                 if digest is not None:
                     yield digest, side, step.number
 
-    def _follow(self, purpose: int, step: Step) -> None:
+    def _compare_step(self, purpose: int, step: Step) -> None:
         for side in sorted((0, 1), key=step.turns.__getitem__):
             here = (purpose, side, step.number)
             there = self.replays.earlier(here, step.marks[side], step.turns[side])
@@ -540,7 +540,7 @@ class Source:
         )
         return own, other
 
-    def in_one_form(
+    def convert_for_attack(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return the pilot outputs on x and x' as arrays of the same type, to fit an attack.
@@ -549,7 +549,7 @@ class Source:
         """
         draws, sides = self.draws, (outputs, outputs_prime)
         is_alike = (
-            outputs.ndim > 1 or len({(s.dtype == object, get_signature(s)) for s in sides}) == 1
+            outputs.ndim > 1 or len({(s.dtype == object, read_item_types(s)) for s in sides}) == 1
         )
         in_shape = all(side.shape[1:] == self.shape for side in sides)
         if isinstance(draws, NativeDraws) or (in_shape and is_alike):
@@ -654,13 +654,13 @@ def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]
     blocks = -(-task.end // source.block) - task.first // source.block
     if blocks > 1:
         middle = (task.first // source.block + blocks // 2) * source.block
-        return [task._replace(end=middle), task._replace(first=middle)]
+        return [task._take_content_of(end=middle), task._take_content_of(first=middle)]
     if task.losses + 1 >= _MAX_LOSSES:
         number = task.first // source.block
         raise RuntimeError(
             f"block {number} of {source.name} was lost {_MAX_LOSSES} times with its worker: {error}"
         ) from error
-    return [task._replace(losses=task.losses + 1)]
+    return [task._take_content_of(losses=task.losses + 1)]
 
 
 def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]:

@@ -313,15 +313,15 @@ class _BlockOrder:
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
         rows, there = self._find_longest_match(here, mark)
-        self._remember(here, mark, whole)
+        self._remember_block(here, mark, whole)
         if there is None:
             if self.block_of and whole is not None:
-                self._follow(here, mark, {})
+                self._extend_runs(here, mark, {})
             return None
         apart = 0 if self.block_of or there[:2] != here[:2] else abs(here[2] - there[2])
         runs = {there: _RepeatedRun(apart, 1, rows)}
         if whole is not None and self.whole.get(there) == whole:
-            runs = self._follow(here, mark, runs)
+            runs = self._extend_runs(here, mark, runs)
         for place, run in runs.items():
             # Two different distributions do not collide more often: sum p q <= sqrt(sum p^2 sum
             # q^2).
@@ -338,14 +338,14 @@ class _BlockOrder:
                 return rows, there
         return 0, None
 
-    def _remember(self, here: Where, mark: Mark, whole: bytes | None) -> None:
+    def _remember_block(self, here: Where, mark: Mark, whole: bytes | None) -> None:
         if whole is not None:
             self.whole[here] = whole
         for digest in mark.digests.values():
             # The latest block is stored, so that a stream of period 1 makes one long run.
             self.places[digest] = here
 
-    def _follow(
+    def _extend_runs(
         self, here: Where, mark: Mark, runs: dict[Where, _RepeatedRun]
     ) -> dict[Where, _RepeatedRun]:
         """Return the runs of equal blocks that end with this block.
@@ -362,7 +362,7 @@ class _BlockOrder:
                 if not self.block_of or (lag, following) not in self._used:
                     # For calls, only pairs that share no block are counted.
                     rows = min(run.rows, mark.rows)
-                    runs[following] = run._replace(length=run.length + 1, rows=rows)
+                    runs[following] = run._take_content_of(length=run.length + 1, rows=rows)
                     self._used.add((lag, here))
             elif call is not None and call[1] != self.block_of[here][1]:
                 # Outputs on two different inputs show no repetition if they differ.
@@ -436,7 +436,7 @@ class Replays:
         same = self._calls.find_earlier(call, mark, entropies)
         return block if block is not None or same is None else self._calls.block_of[same]
 
-    def earlier_digest(self, digest: bytes, here: Where) -> Where | None:
+    def find_earlier_digest(self, digest: bytes, here: Where) -> Where | None:
         """Find an earlier counted block with the same digest, and store the digest."""
         if not begins_with_zeros(digest, self.zeros):
             return None

@@ -6,7 +6,7 @@ independent, but it can find dependence that is not due to chance. There are thr
 - *calls* (`same_rows`, `probe_calls`): all rows of a call are equal, and all rows of another call
   are equal, but the two calls differ. A few extra short calls are also tested for columns that vary
   more between calls than within calls;
-- *neighbours* (`compare_neighbours`): rows at distance 1, 2, 3 ... in a call are more (or less)
+- *neighbours* (`compare_near_rows`): rows at distance 1, 2, 3 ... in a call are more (or less)
   similar than rows in a random order;
 - *dispersion* (`dispersion_p_value`): the number of hits (outputs in the event) varies too much
   between parts of the draws.
@@ -162,9 +162,9 @@ def same_rows(outputs: Array | Held) -> Same | None:
     if len(outputs) < 2:
         return None
     if isinstance(outputs, Held):
-        return _same_held(outputs)
+        return _find_constant_on_device(outputs)
     tables = columns.split_by_kind(outputs)
-    equal = tuple(map(_same_columns, tables))
+    equal = tuple(map(_mask_constant_columns, tables))
     if not any(map(np.any, equal)):
         return None
     return Same(len(outputs), equal, tuple(map(_copy_first_row, tables)))
@@ -181,7 +181,7 @@ def _copy_first_row(table: Array) -> Array:
     return row
 
 
-def _same_held(outputs: Held) -> Same | None:
+def _find_constant_on_device(outputs: Held) -> Same | None:
     """Find the columns that are equal in all rows, for outputs on a device such as a GPU.
 
     Usually the first two rows differ in all columns, so that other rows need not be compared.
@@ -197,7 +197,7 @@ def _same_held(outputs: Held) -> Same | None:
     return Same(len(outputs), (is_same,), (first[0].copy(),)) if is_same.any() else None
 
 
-def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
+def _mask_constant_columns(table: Array) -> npt.NDArray[np.bool_]:
     same = columns.entries_equal(table[0], table[1])
     for stop in (_FIRST_COMPARED_ROWS, len(table)):
         places = np.flatnonzero(same)
@@ -240,20 +240,20 @@ class Calls:
             if same.rows < FEWEST:
                 continue
             for (other_side, rows), first in self._first.items():
-                if other_side == side and self._excluded(min(rows, same.rows), same):
+                if other_side == side and self._is_chance_excluded(min(rows, same.rows), same):
                     slack = None if rows == same.rows else _OTHER_SIZE
-                    place = first_difference([first, same], slack)
+                    place = find_differing_constant([first, same], slack)
                     if place is not None:
-                        raise one_output(self.name, same, place, self.way_to_draw)
+                        raise make_one_noise_error(self.name, same, place, self.way_to_draw)
             self._first.setdefault((side, same.rows), same)
 
-    def _excluded(self, rows: int, same: Same) -> bool:
+    def _is_chance_excluded(self, rows: int, same: Same) -> bool:
         """Return True if two constant calls with different values cannot be due to chance."""
         pairs = 2 * math.log(self._seen) + math.log(sum(map(len, same.columns)))
         return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
 
-def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:
+def find_differing_constant(calls: Sequence[Same], slack: float | None = None) -> int | None:
     """Find the first column that is constant within each call but differs between the calls."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
@@ -284,7 +284,7 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
     groups: list[tuple[Any, int]] = []
     for entry in entries:
         for number, (value, count) in enumerate(groups):
-            if not _calls_differ(value, entry):
+            if not _values_differ(value, entry):
                 groups[number] = value, count + 1
                 break
         else:
@@ -298,7 +298,7 @@ def _log_orders(counts: Sequence[int]) -> float:
     return math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)
 
 
-def _calls_differ(first: Any, second: Any) -> bool:
+def _values_differ(first: Any, second: Any) -> bool:
     if isinstance(first, float) and isinstance(second, float):
         return bool(columns.entries_differ(np.array([first]), np.array([second]), None)[0])
     pair = np.empty((2, 1), dtype=object)
@@ -306,7 +306,9 @@ def _calls_differ(first: Any, second: Any) -> bool:
     return not bool(columns.entries_equal(pair[0], pair[1])[0])
 
 
-def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
+def make_one_noise_error(
+    name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW
+) -> ValueError:
     """Return the ValueError for calls whose rows are all equal, with advice on the code."""
     width = sum(map(len, call.columns))
     where = f" in place {column} of {width}" if width > 1 else ""
@@ -319,7 +321,7 @@ def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRA
     return about(error, what)
 
 
-def looked_at(start: int, rows: int) -> int:
+def count_compared_rows(start: int, rows: int) -> int:
     """Return how many rows of a call are compared with each other.
 
     The number depends on the first trial of the call.
@@ -328,7 +330,7 @@ def looked_at(start: int, rows: int) -> int:
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
-def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
+def compare_near_rows(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
     """Compare the rows of a call with the rows at distances 1, 2, 3 ... in the call.
 
     Args:
@@ -345,7 +347,7 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
     scores = np.array([answers, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + columns.MOST_COLUMNS, _MAX_LAG))
     _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
-    _add_equal(sums[:, 0], codes)
+    _add_equal_pairs(sums[:, 0], codes)
     return np.rint(sums / _SUM_UNIT).astype(np.int64)
 
 
@@ -371,7 +373,7 @@ def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
     sums[2, :, :lags] = (fourth**2 / n)[:, None]
 
 
-def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
+def _add_equal_pairs(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
     """Add the number of pairs of equal rows at each distance (lag) of `_EQUAL_LAGS`."""
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
@@ -404,11 +406,11 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     return np.where(is_usable, excess / np.sqrt(np.where(is_usable, variance, 1.0)), 0.0)
 
 
-def farthest_lag(sums: Sums) -> tuple[int, float] | None:
+def find_most_dependent_lag(sums: Sums) -> tuple[int, float] | None:
     """Find the distance (lag) of rows with the strongest dependence, if it is not due to chance.
 
     Args:
-        sums: sums of `compare_neighbours`, added up over calls.
+        sums: sums of `compare_near_rows`, added up over calls.
 
     Returns:
         The lag and its z-score. A positive z-score means that rows are more similar than
@@ -448,7 +450,7 @@ class Pieces:
 
         Args:
             number: number of the block, counted from the first counted block.
-            edges: row numbers at which the pieces begin and end, see `cut_block`.
+            edges: row numbers at which the pieces begin and end, see `list_piece_edges`.
             hits: number of hits in each piece. The number of pieces is a power of two.
         """
         pieces = cls()
@@ -459,25 +461,25 @@ class Pieces:
 
     def add(self, level: int, index: int, trials: int, hits: int) -> None:
         """Add one piece, and each longer piece whose two halves are now known."""
-        self._sum(level, trials, (1, hits, hits * hits))
-        self._join(level, index, trials, hits)
+        self._add_sums(level, trials, (1, hits, hits * hits))
+        self._complete_longer_pieces(level, index, trials, hits)
 
-    def _sum(self, level: int, trials: int, more: tuple[int, int, int]) -> None:
+    def _add_sums(self, level: int, trials: int, more: tuple[int, int, int]) -> None:
         sums = self.sums.get((level, trials), (0, 0, 0))
         self.sums[level, trials] = sums[0] + more[0], sums[1] + more[1], sums[2] + more[2]
 
-    def _join(self, level: int, index: int, trials: int, hits: int) -> None:
+    def _complete_longer_pieces(self, level: int, index: int, trials: int, hits: int) -> None:
         while (half := self.single.pop((level, index ^ 1), None)) is not None:
             level, index, trials, hits = level + 1, index >> 1, trials + half[0], hits + half[1]
-            self._sum(level, trials, (1, hits, hits * hits))
+            self._add_sums(level, trials, (1, hits, hits * hits))
         self.single[level, index] = trials, hits
 
     def __iadd__(self, other: Pieces) -> Pieces:
         """Add the pieces of other blocks."""
         for (level, trials), more in other.sums.items():
-            self._sum(level, trials, more)
+            self._add_sums(level, trials, more)
         for (level, index), (trials, hits) in other.single.items():
-            self._join(level, index, trials, hits)
+            self._complete_longer_pieces(level, index, trials, hits)
         return self
 
     def statistics(self) -> dict[int, tuple[float, int]]:
@@ -504,7 +506,7 @@ class Pieces:
         return values
 
 
-def cut_block(rows: int, start: int = 0) -> list[int]:
+def list_piece_edges(rows: int, start: int = 0) -> list[int]:
     """Return the edges of the pieces of a block.
 
     The first sixteen blocks have 16 pieces each, later blocks have 4. A short block has fewer
@@ -543,7 +545,7 @@ class Evidence:
 
     Args:
         pieces: number of hits in pieces of the blocks.
-        near: sums of `compare_neighbours`, or None if no rows were compared.
+        near: sums of `compare_near_rows`, or None if no rows were compared.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -568,10 +570,10 @@ class Evidence:
             answers: function that takes a number n and returns, for each of the first n rows, True
                 if the row is in the event.
         """
-        edges = cut_block(len(outputs), start)
+        edges = list_piece_edges(len(outputs), start)
         pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
-        rows = looked_at(start, len(outputs))
-        return cls(pieces, compare_neighbours(outputs[:rows], answers(rows)) if rows else None)
+        rows = count_compared_rows(start, len(outputs))
+        return cls(pieces, compare_near_rows(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
     def of_answers(
@@ -611,11 +613,11 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
     """
     record = instance("evidence", record, dict)
     pieces = Pieces()
-    for level, size, many, hits, squares in _read_rows(record, "sums", 5):
+    for level, size, many, hits, squares in _read_integer_lists(record, "sums", 5):
         if not (size and many and hits <= many * size and squares <= hits * size):
             raise invalid("sums", "sums over pieces of a block", [level, size, many, hits, squares])
         pieces.sums[level, size] = many, hits, squares
-    for level, index, size, hits in _read_rows(record, "single", 4):
+    for level, index, size, hits in _read_integer_lists(record, "single", 4):
         if not (size and hits <= size):
             raise invalid("single", "pieces of a block", [level, index, size, hits])
         pieces.single[level, index] = size, hits
@@ -628,7 +630,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
     return Evidence(pieces, near)
 
 
-def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[int]]:
+def _read_integer_lists(record: Mapping[str, Any], name: str, width: int) -> list[list[int]]:
     """Read lists of `width` nonnegative integers that float64 represents exactly."""
     for row in instance(name, record[name], list):
         if len(instance(name, row, list)) != width:
@@ -651,14 +653,14 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
         compared = [part.near for part in parts if part.near is not None]
-        apart = farthest_lag(np.sum(compared, axis=0)) if compared else None
+        apart = find_most_dependent_lag(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
             doubts.append(_describe_likeness(side, *apart))
         doubts += _list_variation(side, [part.pieces for part in parts], "block to block")
     return tuple(doubts)
 
 
-def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
+def list_differing_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     """Test if two or more audits of an event have the same probabilities of the event.
 
     The test uses only the numbers of trials and hits. The result has a sentence for x, and one for
@@ -728,7 +730,7 @@ def probe_calls(
     rows = min(longest, max(_MIN_PROBE_ROWS, trials // _TRIALS_PER_PROBE_ROW))
     first = [[draw(side, number, rows) for number in range(_PROBE_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
-        if seeded_by is not None and _same_by_chance(outputs) < _CALL_VARIATION_LEVEL:
+        if seeded_by is not None and _chance_of_equal_calls(outputs) < _CALL_VARIATION_LEVEL:
             calls_made = (
                 f"the same varying outputs in {_PROBE_CALLS} calls on {'x_prime' if side else 'x'}"
             )
@@ -754,13 +756,13 @@ def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bo
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
         return False
-    column = first_difference(calls)
+    column = find_differing_constant(calls)
     if column is not None and by_chance(calls, column) < _CONSTANT_CALLS_LEVEL:
-        raise one_output(name, calls[0], column, way_to_draw)
+        raise make_one_noise_error(name, calls[0], column, way_to_draw)
     return True
 
 
-def _same_by_chance(calls: list[Array]) -> float:
+def _chance_of_equal_calls(calls: list[Array]) -> float:
     """Return the p-value of equal calls: the probability under a random order of all rows.
 
     The p-value is 1 if the calls differ. For `G` equal calls of `n` rows, in which value `j` occurs

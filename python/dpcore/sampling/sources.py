@@ -40,11 +40,11 @@ from ..mechanisms.answers import (
 from ..mechanisms.callables import (
     Repeated,
     call_mechanism,
+    call_on_device,
     explain_failures,
     make_generator,
     makes_tensors,
     one_by_one,
-    tensor_of,
     torch_threads,
 )
 from ..mechanisms.declarations import inputs_of, is_native
@@ -330,27 +330,25 @@ class CallableDraws:
                 CPU.
         """
         with self._explain_failures(purpose, place):
-            yield from self._draw_both(purpose, place, held)
+            yield from self._iterate_sides(purpose, place, held)
 
-    def _draw_both(
+    def _iterate_sides(
         self, purpose: int, place: Place, held: bool
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
         mechanism, pieces = self.mechanism, self.count_calls(place.size)
         # Global generators have only one state, so turns are not possible with them.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
         if turns and not self.globals:
-            yield from self._answered_by_turns(purpose, place)
+            yield from self._draw_by_turns(purpose, place)
         elif pieces > 1:
-            yield from self._drawn_in_pieces(purpose, place, pieces)
+            yield from self._draw_in_pieces(purpose, place, pieces)
         else:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
-            call = tensor_of if held and makes_tensors(mechanism) else call_mechanism
+            call = call_on_device if held and makes_tensors(mechanism) else call_mechanism
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, self._drawn(call, purpose, side, place)
 
-    def _answered_by_turns(
-        self, purpose: int, place: Place
-    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    def _draw_by_turns(self, purpose: int, place: Place) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, for a function with one output per call.
 
         The outputs are equal to the outputs of one call on x and one call on x'.
@@ -364,9 +362,9 @@ class CallableDraws:
         both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _ANSWERS_PER_TURN)
         for side in orders[0]:
             outputs = outputs_of(name, both[side], place.size, self.shape, self.fields)
-            yield side, self._arranged(outputs)[place.first : place.end]
+            yield side, self._arrange_outputs(outputs)[place.first : place.end]
 
-    def _drawn_in_pieces(
+    def _draw_in_pieces(
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, drawn in several calls on each input."""
@@ -380,7 +378,7 @@ class CallableDraws:
             rows = (number + 1) * place.size // pieces - number * place.size // pieces
             for side in order:
                 piece = inputs[side], rows, rngs[side], self.shape, self.fields
-                parts[side].append(self._arranged(call_mechanism(self.mechanism, *piece)))
+                parts[side].append(self._arrange_outputs(call_mechanism(self.mechanism, *piece)))
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
@@ -393,9 +391,9 @@ class CallableDraws:
         seeded = nullcontext() if seeds is None else seeded_globals(seeds)
         with seeded, torch_threads(self.mechanism):
             outputs = called(self.mechanism, x, place.size, rng, self.shape, self.fields)
-        return self._arranged(outputs)[place.first : place.end]
+        return self._arrange_outputs(outputs)[place.first : place.end]
 
-    def _arranged(self, outputs: Any) -> Any:
+    def _arrange_outputs(self, outputs: Any) -> Any:
         """Return the outputs in the shape of the audit, or as objects if some rows differ in shape.
 
         Raises:
@@ -460,7 +458,7 @@ class Course:
             label: text of the progress bar. By default, the bar does not change.
             total: number of outputs that the step will draw on x and x' together. None if unknown.
         """
-        self._settle()
+        self._add_elapsed_time()
         self._step = name
         self._spent.setdefault(name, [0.0, 0])
         if label:
@@ -483,15 +481,15 @@ class Course:
 
     def seconds(self, name: str) -> float:
         """Return the time spent on a step so far."""
-        self._settle()
+        self._add_elapsed_time()
         return float(self._spent[name][0]) if name in self._spent else 0.0
 
     def spent(self) -> tuple[tuple[str, float, int], ...]:
         """Return the name, seconds and outputs of every step so far."""
-        self._settle()
+        self._add_elapsed_time()
         return tuple((name, *held) for name, held in self._spent.items())
 
-    def _settle(self) -> None:
+    def _add_elapsed_time(self) -> None:
         now = self.clock()
         if self._step:
             self._spent[self._step][0] += now - self._since

@@ -67,11 +67,11 @@ class Curve(Record, word="Curve"):
         A score that is NaN is not counted.
         """
         scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
-        return self.of_scores(
+        return self.count_scores(
             scores_of(self.score, move_to_host(outputs)) if scores is None else scores
         )
 
-    def of_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
+    def count_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
         """Return, for each threshold, the number of scores of at least this threshold."""
         if isinstance(scores, DeviceScores):
             return scores.above(self.thresholds)
@@ -92,7 +92,7 @@ class Hits:
         return (hits_of(evaluate_event(self.event, outputs)),)
 
 
-def count_after_event(
+def make_further_count(
     tally: Curve | Hits,
     outputs: npt.NDArray[Any] | Held,
     score: Score | None,
@@ -100,7 +100,7 @@ def count_after_event(
 ) -> tuple[int, ...]:
     """Make an additional count. A `Curve` reuses scores that the event has computed."""
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
-        return tally.of_scores(scores)
+        return tally.count_scores(scores)
     return tally(outputs)
 
 
@@ -188,7 +188,7 @@ class TallyRows:
                 some = outputs[: max(0, watch.limit - start)]
                 scores = None if scores is None else scores[: len(some)]
             facts = watch.tally, some, event.own_score, scores
-            watched.append(count_after_event(*facts) if len(some) else ())
+            watched.append(make_further_count(*facts) if len(some) else ())
             rows.append(len(some))
         evidence = Evidence()
         if self.origin is not None:

@@ -199,7 +199,7 @@ class Processes(Threads):
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
         """Hand out a task. It contains large objects only if the workers do not have them yet."""
-        parts = [self._part(part) for part in (draws, work)]
+        parts = [self._pickle_part(part) for part in (draws, work)]
         large = frozenset(key for key, held in parts if len(held) > _SMALL_BYTES)
         if large != self._large:
             introduced = _KNOWN_BY.setdefault(self._executor, {})
@@ -216,7 +216,7 @@ class Processes(Threads):
             self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
         sent = [(key, held if whole or key not in large else None) for key, held in parts]
-        handle = self._send(_do_task, function, sent, task, self._introduce)
+        handle = self._send(_run_task, function, sent, task, self._introduce)
         if whole:
             self._wanted -= 1
             self._bringing.add(handle)
@@ -225,7 +225,7 @@ class Processes(Threads):
     def _send(self, *call: Any) -> Any:
         return self._executor.submit(*call)
 
-    def _part(self, part: Any) -> tuple[str, bytes]:
+    def _pickle_part(self, part: Any) -> tuple[str, bytes]:
         stored = self._parts.get(id(part))
         if stored is None or stored[0] is not part:
             held = self._dump(part)
@@ -362,14 +362,14 @@ _KNOWN_BY: weakref.WeakKeyDictionary[Any, dict[frozenset[str], set[str]]] = (
 )
 """Workers that have loaded large objects, by executor."""
 _PLACE_OF: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Places in which executors work, see `runs_in`."""
+"""Places in which executors work, see `find_executor_kind`."""
 _own_introductions: dict[str, Introduction] = {}
 """Introduction of this process for the last object that it sent, by the object's digest."""
 _loaded_parts: OrderedDict[str, Any] = OrderedDict()
 """Objects that this process has received as a worker, by their digests."""
 
 
-def _do_task(
+def _run_task(
     function: Callable[..., Any],
     parts: list[tuple[str, bytes | None]],
     task: Any,
@@ -480,7 +480,7 @@ def workers_of(
                 raise
     elif is_dask_client(executor):
         yield Cluster(executor, introduce)
-    elif (_PLACE_OF.get(executor) or runs_in(executor)) == "processes":
+    elif (_PLACE_OF.get(executor) or find_executor_kind(executor)) == "processes":
         yield Processes(executor, count_workers(executor, threads), introduce)
     else:
         yield Threads(executor, count_workers(executor, threads))
@@ -504,7 +504,7 @@ def _get_process_and_thread() -> tuple[str, int, int]:
     return _PROCESS_ID, os.getpid(), threading.get_ident()
 
 
-def runs_in(executor: Any) -> str:
+def find_executor_kind(executor: Any) -> str:
     """Run a test task; return where an executor runs tasks: "here", "threads" or "processes".
 
     Raises:

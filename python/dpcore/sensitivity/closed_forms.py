@@ -16,7 +16,7 @@ from ..errors import choice, instance, invalid, message, mistyped, real
 from ..mechanisms import positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
-from ..pairs.neighbours import domain_attribute, domain_of
+from ..pairs.neighbours import check_domain, domain_attribute
 from ..records import Floats, Pair, Record
 from ..suggestions import suggest_arguments
 from . import domains
@@ -71,7 +71,7 @@ class Sensitivity(Record, word="Sensitivity"):
         """Check that both inputs are members of the domain at distance `value`."""
         object.__setattr__(self, "value", real("value", self.value, low=0.0))
         choice("against", self.against, AGAINST)
-        domain_of(self.domain)
+        check_domain(self.domain)
         attained = distance(instance("pair", self.pair, Pair), self.norm)
         if abs(attained - self.value) > _ATTAINED_TOLERANCE * self.value:
             raise invalid("value", f"the {self.norm} distance of its pair, {attained}", self.value)
@@ -89,11 +89,11 @@ class Sensitivity(Record, word="Sensitivity"):
         absent = " against an absent row" if self.against == "absent" else ""
         return (
             f"{self.norm} sensitivity {self.value:.12g} of {self.domain!r}{absent}, "
-            f"attained by {show_pair(self.pair)}"
+            f"attained by {format_pair(self.pair)}"
         )
 
 
-def show_pair(pair: Pair) -> str:
+def format_pair(pair: Pair) -> str:
     """Format both inputs of a pair on one line for messages, and shorten long inputs."""
     both = (
         np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2)
@@ -180,19 +180,19 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     return Sensitivity(value, Pair(x, x_prime), norm, domain, against)
 
 
-def _length_of_ones(dim: int, norm: Norm) -> float:
+def _norm_of_ones(dim: int, norm: Norm) -> float:
     return {"l1": float(dim), "l2": math.sqrt(dim), "linf": 1.0}[norm]
 
 
 def _box_sensitivity(domain: Box, norm: Norm) -> _SensitivityForm:
     width = domain.high - domain.low
     low, high = np.full(domain.dim, domain.low), np.full(domain.dim, domain.high)
-    return width * _length_of_ones(domain.dim, norm), low, high
+    return width * _norm_of_ones(domain.dim, norm), low, high
 
 
-def _min_max_rows(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
+def _min_max_sensitivity(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
     x = domains.unit_vector(domain.dim)
-    return _length_of_ones(domain.dim, norm), x, 1.0 - x
+    return _norm_of_ones(domain.dim, norm), x, 1.0 - x
 
 
 def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
@@ -203,30 +203,30 @@ def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
     value. If q >= p, the q-norm is at most 1, and any axis attains 1 (for p = inf, the diagonal).
     """
     if NORMS.index(norm) < NORMS.index(domain.norm) or domain.norm == "linf":
-        share = _length_of_ones(domain.dim, norm) / _length_of_ones(domain.dim, domain.norm)
+        share = _norm_of_ones(domain.dim, norm) / _norm_of_ones(domain.dim, domain.norm)
         # Division by sqrt(d) may round up. Clipping puts the corner back on the ball.
-        level = domain.radius / _length_of_ones(domain.dim, domain.norm)
+        level = domain.radius / _norm_of_ones(domain.dim, domain.norm)
         x = domain.clip(np.full(domain.dim, level))
     else:
         share, x = 1.0, domain.radius * domains.unit_vector(domain.dim)
     return 2.0 * domain.radius * share, x, -x
 
 
-def _two_units(
+def _unit_vector_sensitivity(
     domain: domains.Simplex | domains.OneHot | domains.HistogramCounts, norm: Norm
 ) -> _SensitivityForm:
     """Return two unit vectors and their distance. The distance is 0 if dim is 1."""
     x, x_prime = domains.unit_vector(domain.dim), domains.unit_vector(domain.dim, domain.dim - 1)
-    return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
+    return (_norm_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
 
 def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _SensitivityForm:
     if domain.neighbours == "replace":
-        return _two_units(domain, norm)
+        return _unit_vector_sensitivity(domain, norm)
     return 1.0, domains.unit_vector(domain.dim), np.zeros(domain.dim)
 
 
-def in_norm(name: str, stated: float | Sensitivity, norm: Norm) -> float:
+def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) -> float:
     """Return a sensitivity as a number. The norm of a `Sensitivity` must be `norm`.
 
     Raises:
@@ -234,7 +234,7 @@ def in_norm(name: str, stated: float | Sensitivity, norm: Norm) -> float:
 
     Example:
         >>> from dpcore.sensitivity import Ball
-        >>> in_norm("sensitivity", sensitivity(Ball("l1", 1.0, 3), "l1"), "l1")
+        >>> sensitivity_to_number("sensitivity", sensitivity(Ball("l1", 1.0, 3), "l1"), "l1")
         2.0
     """
     if not isinstance(stated, Sensitivity):
@@ -246,14 +246,14 @@ def in_norm(name: str, stated: float | Sensitivity, norm: Norm) -> float:
 
 _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] = {
     Box: _box_sensitivity,
-    domains.MinMaxRows: _min_max_rows,
+    domains.MinMaxRows: _min_max_sensitivity,
     domains.Ball: _ball_sensitivity,
-    domains.Simplex: _two_units,
+    domains.Simplex: _unit_vector_sensitivity,
     # The opposite ends of the ball lie on its surface.
     domains.Sphere: lambda domain, norm: _ball_sensitivity(
         domains.Ball(domain.norm, 1.0, domain.dim), norm
     ),
-    domains.OneHot: _two_units,
+    domains.OneHot: _unit_vector_sensitivity,
     domains.HistogramCounts: _histogram_sensitivity,
 }
 
@@ -305,7 +305,7 @@ class Declaration(Record, word="Declaration"):
         attained = self.attained
         shown = (
             f"declared {self.declared:.12g}, attained {attained.value:.12g} by this pair "
-            f"({attained.norm}): {show_pair(attained.pair)}"
+            f"({attained.norm}): {format_pair(attained.pair)}"
         )
         if self.matches:
             return shown
@@ -398,7 +398,7 @@ def _resulting_domain(transform: Any, dim: int | None) -> Any:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)
         return transform.range(dim)
     need = "one with range(dim), such as a sensitivity.Clip, or a domain"
-    domain_of(transform, "transform", need)
+    check_domain(transform, "transform", need)
     if dim is not None and dimension(dim) != transform.dim:
         raise invalid("dim", f"that of the domain, {transform.dim}", dim)
     return transform

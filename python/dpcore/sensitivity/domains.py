@@ -46,11 +46,15 @@ def rows_of(x: Any) -> Floats:
         raise invalid("x", requirement, x)
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(array, dtype=np.float64).reshape(-1, array.shape[-1])
-    refuse_rows(np.asarray(~np.isfinite(rows).all(axis=-1)), "finite numbers", rows, array.ndim)
+    refuse_wrong_rows(
+        np.asarray(~np.isfinite(rows).all(axis=-1)), "finite numbers", rows, array.ndim
+    )
     return rows
 
 
-def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
+def refuse_wrong_rows(
+    wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int
+) -> None:
     """Raise a ValueError that names the first row marked as wrong; return if no row is marked."""
     if wrong.any():
         place = int(np.argmax(wrong))
@@ -58,7 +62,7 @@ def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, nd
         raise invalid(name, requirement, rows[place])
 
 
-def row_lengths(rows: Floats, norm: str) -> Floats:
+def norms_of_rows(rows: Floats, norm: str) -> Floats:
     """Compute the norm of each row, shape `(size,)`. A norm that overflows float64 is inf.
 
     Each row is first scaled by a power of two, which causes no rounding error. Then the squares and
@@ -75,15 +79,15 @@ def row_lengths(rows: Floats, norm: str) -> Floats:
         return np.asarray(np.ldexp(total, exponent), dtype=np.float64)
 
 
-def vector_length(x: Floats, norm: str) -> float:
+def norm_of_vector(x: Floats, norm: str) -> float:
     """Compute the norm of one vector; inf if the norm overflows float64."""
-    return float(row_lengths(x[np.newaxis], norm)[0])
+    return float(norms_of_rows(x[np.newaxis], norm)[0])
 
 
 def normalise_rows(rows: Floats, norm: str) -> Floats:
     """Divide each row by its norm. The norm of every row must be above 0."""
     parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
-    return np.asarray(parts / row_lengths(parts, norm)[:, np.newaxis])
+    return np.asarray(parts / norms_of_rows(parts, norm)[:, np.newaxis])
 
 
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
@@ -91,12 +95,12 @@ def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
 
     Rounding never puts a result outside the ball, so a second call changes no row.
     """
-    outside = row_lengths(rows, norm) > radius
+    outside = norms_of_rows(rows, norm) > radius
     if not outside.any():
         return rows
     moved = normalise_rows(rows[outside], norm) * radius
     # Rounding may leave a row a few units in the last place outside. Each step moves it inwards.
-    while (over := row_lengths(moved, norm) > radius).any():
+    while (over := norms_of_rows(moved, norm) > radius).any():
         moved[over] = np.nextafter(moved[over], 0.0)
     result = rows.copy()
     result[outside] = moved
@@ -152,7 +156,7 @@ class Members(CheckedRecord):
         """
         slack = real("slack", slack, low=0.0)
         member = as_possible_vector(x, self.dim)
-        return member is not None and self._excess(member) <= max(slack, self.rounding)
+        return member is not None and self._distance_outside(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
         """Return x if x is a member of the domain, otherwise a member close to x.
@@ -168,7 +172,7 @@ class Members(CheckedRecord):
             ValueError: if x is not a vector of `dim` finite numbers.
         """
         x = vector("x", x, self.dim)
-        return x if self._excess(x) <= self.rounding else self._nearest(x)
+        return x if self._distance_outside(x) <= self.rounding else self._find_close_member(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """Draw a random member of the domain.
@@ -190,11 +194,11 @@ class Members(CheckedRecord):
         """Draw a random member."""
         raise NotImplementedError
 
-    def _excess(self, x: Floats) -> float:
+    def _distance_outside(self, x: Floats) -> float:
         """Return the distance of x from the domain, relative to its size; 0 for a member."""
         raise NotImplementedError
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         """Return a member close to x, for a vector x that is not a member."""
         raise NotImplementedError
 
@@ -248,10 +252,10 @@ class MinMaxRows(Members, word="MinMaxRows"):
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
         return x
 
-    def _excess(self, x: Floats) -> float:
+    def _distance_outside(self, x: Floats) -> float:
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         """Return the nearest member in L2.
 
         The smallest entry becomes 0, and the largest entry becomes 1.
@@ -301,10 +305,10 @@ class Ball(Members, word="Ball"):
         share = rng.uniform() ** (1.0 / self.dim)
         return self.clip(_draw_direction(self.norm, self.dim, rng) * (share * self.radius))
 
-    def _excess(self, x: Floats) -> float:
-        return max((vector_length(x, self.norm) - self.radius) / self.radius, 0.0)
+    def _distance_outside(self, x: Floats) -> float:
+        return max((norm_of_vector(x, self.norm) - self.radius) / self.radius, 0.0)
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         return np.asarray(shrink_rows(x[np.newaxis], self.norm, self.radius)[0])
 
 
@@ -341,10 +345,10 @@ class Sphere(Members, word="Sphere"):
         """
         return _draw_direction(self.norm, self.dim, rng)
 
-    def _excess(self, x: Floats) -> float:
-        return abs(vector_length(x, self.norm) - 1.0)
+    def _distance_outside(self, x: Floats) -> float:
+        return abs(norm_of_vector(x, self.norm) - 1.0)
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         """Divide the vector by its norm; return the first unit vector for 0.
 
         All members have the same distance from the zero vector.
@@ -385,14 +389,14 @@ class Simplex(Members, word="Simplex"):
         """Draw a probability vector uniformly, shape `(dim,)`."""
         return np.abs(_draw_direction("l1", self.dim, rng))
 
-    def _excess(self, x: Floats) -> float:
+    def _distance_outside(self, x: Floats) -> float:
         below, above = float(x.min()), float(x.max())
         if below < -1.0 or above > 2.0:
             # The vector is far outside, and its sum could overflow.
             return max(-below, above)
         return max(abs(float(x.sum()) - 1.0), -below)
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         """Return the nearest member in L2: max(0, x - c) in each entry, with one constant c."""
         # A common shift of all entries has no effect. Entries 1 below the largest become 0.
         with np.errstate(over="ignore"):
@@ -428,11 +432,11 @@ class OneHot(Members, word="OneHot"):
         """Draw a member uniformly, shape `(dim,)`."""
         return unit_vector(self.dim, int(rng.integers(self.dim)))
 
-    def _excess(self, x: Floats) -> float:
+    def _distance_outside(self, x: Floats) -> float:
         with np.errstate(over="ignore"):
-            return float(np.abs(x - self._nearest(x)).max())
+            return float(np.abs(x - self._find_close_member(x)).max())
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         return unit_vector(self.dim, int(np.argmax(x)))
 
 
@@ -522,10 +526,10 @@ class HistogramCounts(Members, word="Histogram"):
         whole = self.neighbours == "add_remove" or float(gaps.sum()) == 0.0
         return whole and float(np.abs(gaps).sum()) <= most
 
-    def _excess(self, x: Floats) -> float:
-        return float(np.abs(x - self._nearest(x)).max())
+    def _distance_outside(self, x: Floats) -> float:
+        return float(np.abs(x - self._find_close_member(x)).max())
 
-    def _nearest(self, x: Floats) -> Floats:
+    def _find_close_member(self, x: Floats) -> Floats:
         """Return the nearest counts: whole numbers of at least 0 and at most 2**53."""
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
 
@@ -613,7 +617,7 @@ class MinMax(Record, word="MinMax"):
         low, high = rows.min(axis=-1, keepdims=True), rows.max(axis=-1, keepdims=True)
         wrong = np.asarray(low == high)[:, 0]
         need = "a row of at least two different entries (max - min = 0)"
-        refuse_rows(wrong, need, rows, np.ndim(x))
+        refuse_wrong_rows(wrong, need, rows, np.ndim(x))
         # All numbers divided by 4 have the same quotients, and their range does not overflow.
         quarter = np.where(np.maximum(-low, high) > 1e300, 0.25, 1.0)
         bottom = low * quarter
@@ -661,7 +665,7 @@ class Normalise(CheckedRecord, word="Normalise"):
         """
         rows = rows_of(x)
         wrong = np.asarray(~rows.any(axis=-1))
-        refuse_rows(wrong, "a row that is not zero (norm 0)", rows, np.ndim(x))
+        refuse_wrong_rows(wrong, "a row that is not zero (norm 0)", rows, np.ndim(x))
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:

@@ -16,14 +16,14 @@ import numpy as np
 from ..errors import choice, count, flag, integer, invalid, mistyped, real, show
 from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm, format_changes
-from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, format_neighbour
-from ..progress import interrupted_again
+from ..pairs.neighbours import NeighbourArgument, check_domain, domain_attribute, format_neighbour
+from ..progress import record_interrupt
 from ..records import Answer, Pair, Record
 from ..report.shown import one_line
 from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
 from . import search
-from .closed_forms import Sensitivity, in_norm, sensitivity
+from .closed_forms import Sensitivity, sensitivity, sensitivity_to_number
 from .domains import has_range
 
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
@@ -185,14 +185,14 @@ def refute(
         >>> found.refuted, round(found.attained, 6)
         (True, 80.0)
     """
-    claimed = real("claimed", in_norm("claimed", claimed, norm), low=0.0)
+    claimed = real("claimed", sensitivity_to_number("claimed", claimed, norm), low=0.0)
     trials = count("trials", trials)
     if trials < _MIN_SEARCH_TRIALS:
         raise invalid("trials", f"a whole number at least {_MIN_SEARCH_TRIALS}", trials)
     flag("stop_when_refuted", stop_when_refuted)
     seed = seed_of(rng)
-    space, chosen = space_of(domain, neighbour, rows), _choose_methods(methods, f)
-    probe = probe_of(f, norm, rows, trials, catch)
+    space, chosen = make_space(domain, neighbour, rows), _choose_methods(methods, f)
+    probe = make_probe(f, norm, rows, trials, catch)
     probe.target = claimed * (1.0 + SLACK) if stop_when_refuted else np.inf
     partial = False
     try:
@@ -200,15 +200,15 @@ def refute(
     except search.Done:
         pass
     except KeyboardInterrupt:
-        if probe.best is None or interrupted_again():
+        if probe.best is None or record_interrupt():
             raise
         partial = True
     return _make_refutation(probe, space, claimed, seed, partial)
 
 
-def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
+def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Space:
     """Check the arguments and return the set of pairs to search."""
-    domain_of(domain)
+    check_domain(domain)
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
         raise invalid("rows", "False for inputs that are no vectors", rows)
@@ -217,16 +217,16 @@ def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
     return search.Space(domain, neighbour)
 
 
-def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
+def make_probe(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
     """Check the arguments and return the `Probe`, which calls f and counts the calls."""
     if not callable(f):
         raise mistyped("f", "a callable x -> number or array", f)
     choice("norm", norm, NORMS)
-    called = search.ModuleCalls(f, rows) if search.torch_module(f) else f
-    return search.Probe(called, norm, rows, trials, _read_catch(catch))
+    called = search.ModuleCalls(f, rows) if search.is_torch_module(f) else f
+    return search.Probe(called, norm, rows, trials, _check_catch(catch))
 
 
-def _read_catch(catch: Any) -> search.Catch:
+def _check_catch(catch: Any) -> search.Catch:
     kinds = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
         raise mistyped("catch", "an exception class or a tuple of them", catch)
@@ -241,7 +241,7 @@ def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
     chosen = {choice("method", method, SEARCH_METHODS) for method in methods}
     if not chosen:
         raise invalid("methods", "at least one name", methods)
-    if "torch" in chosen and not search.torch_module(f):
+    if "torch" in chosen and not search.is_torch_module(f):
         raise mistyped("f", "a torch module for the method 'torch'", f)
     return tuple(method for method in SEARCH_METHODS if method in chosen)
 
@@ -392,7 +392,7 @@ def assert_sensitivity(
         at most 0.25, got 0.5 on x = [0, 0, 0, 0], x' = [0, 0, 1, 1]; entry 2: 0.0 -> 1.0,
         entry 3: 0.0 -> 1.0
     """
-    bound = real("bound", in_norm("bound", bound, norm), low=0.0)
+    bound = real("bound", sensitivity_to_number("bound", bound, norm), low=0.0)
     max_examples = integer("max_examples", max_examples, 1)
     flag("derandomize", derandomize)
     _import_hypothesis()
@@ -400,11 +400,11 @@ def assert_sensitivity(
         f, bound, norm, domain,
         neighbour=neighbour, rows=rows, trials=trials, rng=rng, catch=catch,
     )  # fmt: skip
-    space = space_of(domain, neighbour, rows)
+    space = make_space(domain, neighbour, rows)
     limit = bound * (1.0 + SLACK)
 
     def probe(calls: int = 2**62) -> search.Probe:
-        return probe_of(f, norm, rows, calls, catch)
+        return make_probe(f, norm, rows, calls, catch)
 
     pairs = [(refutation.pair.x, refutation.pair.x_prime)] if refutation.refuted else []
     pairs += _falsify_bound(probe(), space, limit, max_examples, derandomize)
@@ -438,7 +438,7 @@ def members_of(domain: Domain) -> Any:
         >>> find(members_of(Box(-1, 1, 3)), lambda x: x[1] > 0.2).shape
         (3,)
     """
-    return _make_members(space_of(domain, None, False))
+    return _make_members(make_space(domain, None, False))
 
 
 @suggest_arguments
@@ -466,7 +466,7 @@ def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
         >>> Box(0, 1, 2).contains(pair.x)
         True
     """
-    return _make_pairs(space_of(domain, neighbour, False)).map(lambda pair: Pair(*pair))
+    return _make_pairs(make_space(domain, neighbour, False)).map(lambda pair: Pair(*pair))
 
 
 def _import_hypothesis() -> Any:
@@ -486,7 +486,7 @@ def _make_members(space: search.Space) -> Any:
     if domain_attribute(space.domain, "neighbouring"):
         elements, base = st.integers(0, _MAX_BIN_COUNT).map(float), 0.0
     else:
-        low, high = _domain_ends(space.domain)
+        low, high = _entry_limits(space.domain)
         elements, base = _make_entries(low, high), min(max(0.0, low), high)
     return _make_vectors(space.domain.dim, elements, base).map(space.clip)
 
@@ -512,7 +512,7 @@ def _make_vectors(dim: int, elements: Any, base: float) -> Any:
     return sparse | arrays(np.float64, dim, elements=elements)
 
 
-def _domain_ends(domain: Any) -> tuple[float, float]:
+def _entry_limits(domain: Any) -> tuple[float, float]:
     radius = float(domain_attribute(domain, "radius") or 1.0)
     low, high = domain_attribute(domain, "low"), domain_attribute(domain, "high")
     ends = -radius if low is None else np.min(low), radius if high is None else np.max(high)
@@ -589,42 +589,45 @@ class _PairSimplifier:
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
         with self.probe.allowance("smaller", 1.0):
-            for tried in self._tries(here):
-                # `_tries` reads the same two arrays, so it continues from each accepted pair.
-                if _pair_size(tried) < _pair_size(here) and self._violates(tried):
+            for tried in self._iterate_simpler_pairs(here):
+                # `_iterate_simpler_pairs` reads the same two arrays, so it continues from each pair
+                # that is accepted here.
+                if _pair_size(tried) < _pair_size(here) and self._is_counterexample(tried):
                     here[0][:], here[1][:] = tried
         return here
 
-    def _violates(self, pair: search.Inputs) -> bool:
+    def _is_counterexample(self, pair: search.Inputs) -> bool:
         domain = self.space.domain
         if not all(map(domain.contains, pair)) or not self.space.holds(*pair):
             return False
         return float(self.probe.gaps([pair])[0]) > self.limit
 
-    def _tries(self, here: search.Inputs) -> Iterator[search.Inputs]:
+    def _iterate_simpler_pairs(self, here: search.Inputs) -> Iterator[search.Inputs]:
         dim = here[0].size
         for place in range(min(dim, _MAX_SINGLE_ENTRIES)):
             for side in (0, 1):
                 # If members must have a given sum, entries cannot be removed one by one.
                 top = float(np.ceil(np.abs(here[side]).max()))
-                alone = self._with(here, (side,), slice(None), 0.0)
-                yield self._with(alone, (side,), slice(place, place + 1), top)
+                alone = self._replace_entries(here, (side,), slice(None), 0.0)
+                yield self._replace_entries(alone, (side,), slice(place, place + 1), top)
         size = dim
         while size:
             for first in range(0, dim, size):
                 part = slice(first, first + size)
                 for sides in ((0, 1), (0,), (1,)):
-                    yield self._with(here, sides, part, 0.0)
+                    yield self._replace_entries(here, sides, part, 0.0)
             size //= 2
         for place in range(dim):
             part = slice(place, place + 1)
-            yield self._with(here, (1,), part, float(here[0][place]))
+            yield self._replace_entries(here, (1,), part, float(here[0][place]))
             for side in (0, 1):
                 for digits in _ROUNDED_DECIMALS:
-                    yield self._with(here, (side,), part, round(float(here[side][place]), digits))
+                    yield self._replace_entries(
+                        here, (side,), part, round(float(here[side][place]), digits)
+                    )
 
     @staticmethod
-    def _with(
+    def _replace_entries(
         here: search.Inputs, sides: tuple[int, ...], part: slice, value: float
     ) -> search.Inputs:
         x, x_prime = here[0].copy(), here[1].copy()

@@ -26,7 +26,7 @@ from ..pairs.differences import Norm
 from ..pairs.neighbours import NeighbourArgument, domain_attribute, neighbour_of
 from ..records import Floats, Pair, Record
 from ..report.shown import dotted_name
-from .domains import row_lengths, unit_vector
+from .domains import norms_of_rows, unit_vector
 
 Inputs = tuple[Any, Any]
 """Type of two inputs of f that are neighbours of the domain."""
@@ -144,7 +144,7 @@ class Probe:
             yield
         self._limit, self.method = outer, label
 
-    def spend(self, calls: int) -> None:
+    def count_outside_calls(self, calls: int) -> None:
         """Add calls of f that were made outside of this object to the number of calls."""
         if calls > self.left:
             raise Spent
@@ -176,12 +176,12 @@ class Probe:
     def gaps(self, pairs: Sequence[Inputs]) -> Floats:
         """Compute the distance of f(x) and f(x') for each pair; keep the pair with the largest."""
         both = self.outputs([side for pair in pairs for side in pair])
-        gaps = gaps_of(both[::2], both[1::2], self.norm)
+        gaps = distances_of_rows(both[::2], both[1::2], self.norm)
         place = int(np.argmax(gaps))
-        self._note(float(gaps[place]), *pairs[place])
+        self._keep_if_largest(float(gaps[place]), *pairs[place])
         return gaps
 
-    def note_farthest(self, points: Sequence[Any]) -> None:
+    def keep_farthest_points(self, points: Sequence[Any]) -> None:
         """Find the two points with the most distant outputs; keep them if no pair was better."""
         values = self.outputs(points)
         # If differences of two outputs are slow to compute, fewer points are compared.
@@ -189,31 +189,33 @@ class Probe:
         values = values[: max(2, room)]
         farthest = []
         for place in range(len(values) - 1):
-            away = gaps_of(values[place + 1 :], values[place], self.norm)
+            away = distances_of_rows(values[place + 1 :], values[place], self.norm)
             other = int(np.argmax(away))
             farthest.append((float(away[other]), place, place + 1 + other))
         if farthest:
             gap, first, second = max(farthest)
-            self._note(gap, points[first], points[second])
+            self._keep_if_largest(gap, points[first], points[second])
 
     def again(self, x: Any, x_prime: Any, expected: float) -> float:
         """Compute the distance of f(x) and f(x') again, from two new calls and with exact sums."""
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
-            raise self._inconstant("an output and an exception from two calls on one input")
+            raise self._make_inconstant_error(
+                "an output and an exception from two calls on one input"
+            )
         gap = distance(Pair(value, value_prime), self.norm)
         size = max(expected, float(np.abs(value).max()), float(np.abs(value_prime).max()))
         # An infinite distance cannot be compared; two finite outputs can be infinitely far apart.
         if np.isfinite(gap) and abs(gap - expected) > _BATCH_TOLERANCE * size:
             outcome = f"distances {expected:g} and {gap:g} from two calls on one pair"
-            raise self._inconstant(outcome)
+            raise self._make_inconstant_error(outcome)
         return gap
 
-    def _inconstant(self, outcome: str) -> ValueError:
+    def _make_inconstant_error(self, outcome: str) -> ValueError:
         requirement = "a function of its input alone, without noise or memory"
         return ValueError(f"f ({self.name}) must be {requirement}, got {outcome}")
 
-    def _note(self, gap: float, x: Any, x_prime: Any) -> None:
+    def _keep_if_largest(self, gap: float, x: Any, x_prime: Any) -> None:
         if gap >= 0.0 and (self.best is None or gap > self.best[0]):
             self.best = (gap, x, x_prime, self.method)
             if gap > self.target:
@@ -222,34 +224,34 @@ class Probe:
     def _call(self, inputs: list[Any]) -> list[Floats | None]:
         self.evaluations += len(inputs)
         if not self.batched or not inputs:
-            return [self._one(x) for x in inputs]
+            return [self._call_without_batch(x) for x in inputs]
         if len(set(map(np.shape, inputs))) > 1:
             # Inputs of different sizes do not fit into one array.
-            return [self._single(x) for x in inputs]
+            return [self._call_on_batch_of_one(x) for x in inputs]
         batch = np.stack(inputs)
         try:
             answer = self.f(batch)
         except self.catch:
             # One of the rows caused the exception. The rows are called one by one to find it.
-            return [None] if len(inputs) == 1 else [self._single(x) for x in inputs]
-        rows = self._array(answer)
+            return [None] if len(inputs) == 1 else [self._call_on_batch_of_one(x) for x in inputs]
+        rows = self._output_to_array(answer)
         if rows.ndim == 0 or len(rows) != len(inputs):
             shapes = f"({len(inputs)}, ...) for inputs of shape {batch.shape}"
             raise invalid(f"output of f ({self.name})", f"of shape {shapes}", rows.shape)
         return [self._checked(row, x) for row, x in zip(rows, inputs, strict=True)]
 
-    def _single(self, x: Any) -> Floats | None:
+    def _call_on_batch_of_one(self, x: Any) -> Floats | None:
         self.evaluations -= 1
         return self._call([x])[0]
 
-    def _one(self, x: Any) -> Floats | None:
+    def _call_without_batch(self, x: Any) -> Floats | None:
         try:
             answer = self.f(x.copy() if isinstance(x, np.ndarray) else x)
         except self.catch:
             return None
-        return self._checked(self._array(answer), x)
+        return self._checked(self._output_to_array(answer), x)
 
-    def _array(self, answer: Any) -> npt.NDArray[Any]:
+    def _output_to_array(self, answer: Any) -> npt.NDArray[Any]:
         if is_tensor(answer):
             answer = answer.detach().cpu()
         try:
@@ -271,13 +273,13 @@ class Probe:
         return value.reshape(-1)
 
 
-def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
+def distances_of_rows(values: Floats, values_prime: Floats, norm: str) -> Floats:
     """Compute the norm of values[i] - values_prime[i]: inf if it overflows, -1 for NaN."""
     with np.errstate(over="ignore"):
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)
         apart[missing] = 0.0
-        return np.where(missing, -1.0, row_lengths(apart, norm))
+        return np.where(missing, -1.0, norms_of_rows(apart, norm))
 
 
 def _input_key(x: Any) -> Hashable:
@@ -409,7 +411,7 @@ class Space:
 
         The ends of a walk repeat one record, such as the lowest or the highest record.
         """
-        pairs = itertools.combinations(self._corners(rng), 2)
+        pairs = itertools.combinations(self._list_constant_datasets(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
         if self.free:
             # Every second walk changes the number of records. These walks are left out.
@@ -420,7 +422,7 @@ class Space:
             if any(self.holds(point(n), point(n + 1)) for n in (0, steps // 2))
         ]
 
-    def _corners(self, rng: np.random.Generator) -> list[Any]:
+    def _list_constant_datasets(self, rng: np.random.Generator) -> list[Any]:
         """Return datasets that repeat one record: the lowest, the highest, or another record."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
@@ -447,9 +449,9 @@ class Space:
         If neighbours are defined by a norm ball, a sequence also moves one entry after another by
         the radius of the ball.
         """
-        yield len(low), lambda n: _join_records(high[:n], low[n:])
-        lows, highs = _join_records(low[:1], low), _join_records(high[:1], high)
-        yield 2 * len(lows), lambda n: _join_records(highs[: n // 2], lows[(n + 1) // 2 :])
+        yield len(low), lambda n: _concatenate_records(high[:n], low[n:])
+        lows, highs = _concatenate_records(low[:1], low), _concatenate_records(high[:1], high)
+        yield 2 * len(lows), lambda n: _concatenate_records(highs[: n // 2], lows[(n + 1) // 2 :])
         if self.free or not (self.moves or isinstance(self.neighbour, OneRecord)):
             return
         width = np.asarray(high, dtype=np.float64) - low
@@ -462,7 +464,7 @@ class Space:
             yield steps, lambda n: self.clip(low + sign * np.clip(n * step - start, 0.0, size))
 
 
-def _join_records(first: Any, second: Any) -> Any:
+def _concatenate_records(first: Any, second: Any) -> Any:
     return np.concatenate([first, second]) if isinstance(first, np.ndarray) else first + second
 
 
@@ -493,7 +495,7 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
         members = map(point, np.linspace(0, steps, min(each, steps + 1)).astype(int).tolist())
         points += [x for x in members if space.domain.contains(x)]
     if points:
-        probe.note_farthest(points)
+        probe.keep_farthest_points(points)
 
 
 def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
@@ -510,7 +512,7 @@ def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], 
         points = [Pair(x := point(n), x).x for n in ends]
         if last > first + 1:
             values = probe.outputs(points)
-            gaps = gaps_of(values[:-1], values[1:], probe.norm).tolist()
+            gaps = distances_of_rows(values[:-1], values[1:], probe.norm).tolist()
             for gap, (start, end) in zip(gaps, itertools.pairwise(ends), strict=True):
                 heapq.heappush(stretches, (-gap, start - end, start, end))
         elif space.holds(*points[1:]):
@@ -533,7 +535,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
         for place in range(0, most, 4):
             share = 10.0 ** rng.uniform(-3.0, 0.0)
             points[place] = space.clip(np.asarray(points[place], dtype=np.float64) * share)
-    probe.note_farthest(points)
+    probe.keep_farthest_points(points)
     return None
 
 
@@ -544,7 +546,7 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
         Hooke and Jeeves (1961), direct search.
     """
     if not space.moves:
-        return _wander_randomly(probe, space, rng, start)
+        return _try_random_moves(probe, space, rng, start)
     width = np.minimum(space.widths(rng)[1], _MAX_FLOAT / _COARSEST_STEP)
     here, step = start, _COARSEST_STEP
     value = float(probe.gaps([here])[0])
@@ -569,11 +571,11 @@ def _climb_round(
             for side, place in places
             for sign in (1.0, -1.0)
         ]
-        here, value = _best_of(probe, space, here, value, moves)
+        here, value = _choose_best_moves(probe, space, here, value, moves)
     return here, value
 
 
-def _best_of(
+def _choose_best_moves(
     probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
     """Return the pair after the best change of a coordinate, or after all changes with a gain.
@@ -613,7 +615,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     return pair
 
 
-def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+def _try_random_moves(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
     """Try random changes of a pair by the relation, and keep changes that increase the distance.
 
     Without a relation, random pairs are drawn.
@@ -733,7 +735,7 @@ def _ascend_gradient(
     value, step = float(probe.gaps([here])[0]), _FIRST_GRADIENT_STEP
     while step > _LAST_GRADIENT_STEP:
         # A gradient costs about as much as the two calls that it differentiates.
-        probe.spend(2)
+        probe.count_outside_calls(2)
         try:
             slopes = [slope * width for slope in module.slopes(*here, probe.norm)]
         except probe.catch:
@@ -753,7 +755,7 @@ def _ascend_gradient(
             step /= 2.0
 
 
-def torch_module(f: Callable[..., Any]) -> bool:
+def is_torch_module(f: Callable[..., Any]) -> bool:
     """Return True if f is a torch module, without importing torch."""
     torch = imported_module("torch")
     return torch is not None and isinstance(f, torch.nn.Module)
@@ -777,12 +779,12 @@ class ModuleCalls:
     def __call__(self, x: npt.NDArray[Any]) -> Any:
         """Return the module's output, without gradients."""
         with self._torch.no_grad():
-            answer = self._module(self._tensor(x))
+            answer = self._module(self._array_to_tensor(x))
         return answer.double() if isinstance(answer, self._torch.Tensor) else answer
 
     def slopes(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
         """Compute the gradient of norm(f(x) - f(x')) with respect to x and to x'."""
-        tensors = [self._tensor(side).requires_grad_() for side in (x, x_prime)]
+        tensors = [self._array_to_tensor(side).requires_grad_() for side in (x, x_prime)]
         inputs = [side[None] for side in tensors] if self._rows else tensors
         apart = self._module(inputs[0]) - self._module(inputs[1])
         order = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}[norm]
@@ -794,5 +796,5 @@ class ModuleCalls:
         slopes = [zeros if g is None else g.detach().cpu().double().numpy() for g in gradients]
         return slopes[0], slopes[1]
 
-    def _tensor(self, x: npt.NDArray[Any]) -> Any:
+    def _array_to_tensor(self, x: npt.NDArray[Any]) -> Any:
         return self._torch.tensor(np.asarray(x), dtype=self._dtype, device=self._device)

@@ -102,7 +102,7 @@ class Check(Answer, Record):
         instance("what", self.what, str)
         if self.p_value is not None:
             object.__setattr__(self, "p_value", real("p_value", self.p_value, low=0.0, high=1.0))
-        if not _are_all(self.evidence, tuple) or any(len(pair) != 2 for pair in self.evidence):
+        if not _is_tuple_of(self.evidence, tuple) or any(len(pair) != 2 for pair in self.evidence):
             raise mistyped("evidence", "a tuple of names and values", self.evidence)
 
     @property
@@ -153,7 +153,7 @@ class Inspection(Answer, Record):
 
     def __post_init__(self) -> None:
         """Check that the fields are results of checks."""
-        if not _are_all(self.checks, Check):
+        if not _is_tuple_of(self.checks, Check):
             raise mistyped("checks", "a tuple of Checks", self.checks)
 
     @property
@@ -189,7 +189,7 @@ class Inspection(Answer, Record):
         return "\n".join([head, note, f"  {'':7}  {'check':12}  {'p':>8}  finding", *lines])
 
 
-def _are_all(values: Any, kind: type) -> bool:
+def _is_tuple_of(values: Any, kind: type) -> bool:
     return isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
 
 
@@ -226,7 +226,7 @@ class CheckOutcome:
         return Check(name, p <= level, self.text if p <= level else self.good, p, self.evidence)
 
 
-def make_check(name: str, sample: Seen, level: float) -> Check:
+def run_check(name: str, sample: Seen, level: float) -> Check:
     """Run the named check, if the outputs have the properties that this check needs."""
     find, *needs = _FINDERS[name]
     missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(sample))

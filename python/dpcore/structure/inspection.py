@@ -38,7 +38,7 @@ from ..packages import has_all, imported_module, is_tensor
 from ..records import Floats, Pair
 from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
-from .checks import CHECKS, DETERMINISTIC, Check, CheckOutcome, Inspection, make_check
+from .checks import CHECKS, DETERMINISTIC, Check, CheckOutcome, Inspection, run_check
 from .outputs import (
     MIN_INSPECTED_DRAWS,
     Clean,
@@ -483,7 +483,7 @@ def inspect(
         # counts.
         level = false_alarm / max(1, len({*names} - {*DETERMINISTIC}))
         checks = tuple(
-            make_check(check_name, tail if check_name in tails else sample, level)
+            run_check(check_name, tail if check_name in tails else sample, level)
             for check_name in names
         )
     n, d = sample.first.shape

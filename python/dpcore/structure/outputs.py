@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
-from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of
+from ..mechanisms.callables import call_mechanism, check_mechanism, make_generator
 from ..mechanisms.declarations import is_native
 from ..mechanisms.native import Native, law_of
 from ..packages import has_all, is_tensor
@@ -241,7 +241,7 @@ class Layer:
         """Find the adapter of the mechanism."""
         adapted = mechanism if is_native(mechanism) else adapt(mechanism)
         requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
-        self.mechanism = mechanism_of(mechanism if adapted is None else adapted, requirement)
+        self.mechanism = check_mechanism(mechanism if adapted is None else adapted, requirement)
         self.name = repr(mechanism) if is_native(mechanism) else name_of(self.mechanism)
         self.seed = seed
         self._clean = clean

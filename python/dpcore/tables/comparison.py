@@ -24,7 +24,13 @@ from ..errors import about, invalid, mistyped, numeric, real, show, vector
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
-from ..pairs.neighbours import NORM_BALLS, SLACK, format_neighbour, neighbour_of, refuse_farther
+from ..pairs.neighbours import (
+    NORM_BALLS,
+    SLACK,
+    format_neighbour,
+    neighbour_of,
+    refuse_non_neighbours,
+)
 from ..progress import Progress
 from ..records import Flags, Floats, Pair
 
@@ -183,7 +189,7 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
 
     def holds(row: int, other: int) -> bool:
         try:
-            refuse_farther(Pair([row], [other]), relation)
+            refuse_non_neighbours(Pair([row], [other]), relation)
         except ValueError:
             return False
         return True
@@ -600,7 +606,7 @@ class Comparison:
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
         if table.exact is not None or mechanism_attribute(table.owner, "loss_rows"):
-            output = self._tally_owned(tally)
+            output = self._tally_stated_losses(tally)
             if table.exact is not None and claim is not None:
                 tally.excess = self._find_excess(table.exact, Fraction(claim))
         else:
@@ -621,7 +627,7 @@ class Comparison:
             raise invalid("neighbour", "a relation that holds for a pair of rows", name)
         return tally, output
 
-    def _tally_owned(self, tally: Tally) -> int:
+    def _tally_stated_losses(self, tally: Tally) -> int:
         """Add the losses that `Table.loss_rows` returns; return the output of the largest loss."""
         table, output = self.table, -1
         step, begun = max(1, _MAX_READ_LOGARITHMS // table.inputs), time.monotonic()
@@ -633,7 +639,7 @@ class Comparison:
                     output = int(outputs[tally.best[1] - start, tally.best[2]])
                 bar.advance(stop - start)
                 if not start:
-                    self._forecast(bar, (time.monotonic() - begun) * table.inputs / stop)
+                    self._announce_duration(bar, (time.monotonic() - begun) * table.inputs / stop)
         return output
 
     def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
@@ -664,14 +670,14 @@ class Comparison:
             _core.table_sticks(rows, others, factors, ahead, back, self.table.threads)
             beyond = powers > _LARGEST_EXPONENT
             if beyond.any():
-                self._correct(tile, powers, beyond, ahead, back)
+                self._correct_overflow(tile, powers, beyond, ahead, back)
             greater = np.maximum(ahead, back)
             if tile.mask is not None:
                 greater = greater[tile.mask.T]
             worst = max(worst, float(greater.max(initial=0.0)))
         return min(worst, 1.0)
 
-    def _correct(
+    def _correct_overflow(
         self, tile: _Tile, powers: Floats, beyond: Flags, ahead: Floats, back: Floats
     ) -> None:
         """Compute divergences again from logarithms for pairs for which e^power overflows."""
@@ -738,9 +744,9 @@ class Comparison:
                         done = (rows[1] - rows[0]) * (others[1] - rows[0])
                         reading = (compared - begun) * table.inputs / (rows[1] - rows[0])
                         is_forecast = True
-                        self._forecast(bar, reading + taken * total / done)
+                        self._announce_duration(bar, reading + taken * total / done)
 
-    def _forecast(self, bar: Progress, seconds: float) -> None:
+    def _announce_duration(self, bar: Progress, seconds: float) -> None:
         """Report the expected duration if it is long."""
         inputs, outputs = self.table.inputs, self.table.outputs
         bar.forecast(f"{inputs * (inputs - 1) // 2:,} pairs of rows of {outputs:,}", seconds)

@@ -21,16 +21,16 @@ from ..report import figures
 from ..report.page import AUDIT_KIND, make_data, make_plain_page
 from ..report.rows import Row, format_epsilon
 from ..report.shown import one_line
-from ..results.audit_page import make_origins
+from ..results.audit_page import make_provenance_section
 from ..results.evidence import (
     Provenance,
     field_rule,
     lists_of,
+    make_integer_reader,
     read_epsilon,
     read_float,
     read_instance,
     read_optional,
-    read_whole_number,
 )
 from ..streams import threads_of
 from ..suggestions import suggest_arguments
@@ -106,8 +106,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
     """
 
     name: str = field(metadata=field_rule(read_instance(str)))
-    inputs: int = field(metadata=field_rule(read_whole_number(2)))
-    outputs: int = field(metadata=field_rule(read_whole_number(1)))
+    inputs: int = field(metadata=field_rule(make_integer_reader(2)))
+    outputs: int = field(metadata=field_rule(make_integer_reader(1)))
     metric: bool = field(metadata=field_rule(read_instance(bool)))
     epsilon: float = field(metadata=field_rule(read_float))
     witness: tuple[int, int, int] = field(metadata=field_rule(lists_of(int, 3)))
@@ -115,8 +115,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
     loss: float = field(metadata=field_rule(read_float))
     distance: float = field(metadata=field_rule(read_float))
     per_input: Floats = field(metadata=field_rule(read_instance(np.ndarray)))
-    pairs: int = field(metadata=field_rule(read_whole_number(1)))
-    infinite_pairs: int = field(metadata=field_rule(read_whole_number(0)))
+    pairs: int = field(metadata=field_rule(make_integer_reader(1)))
+    infinite_pairs: int = field(metadata=field_rule(make_integer_reader(0)))
     neighbours: str = field(metadata=field_rule(read_instance(str)))
     tolerance: float = field(metadata=field_rule(read_float))
     claim: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
@@ -241,7 +241,10 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         ]
         picture = "Worst loss of every input", f"Exact epsilon {exact}, claim {claim}."
         meaning = _TABLE_VERDICT_SENTENCES[self.refuted]
-        parts = [("How this was made", make_origins(self.provenance)), ("Data", make_data(self))]
+        parts = [
+            ("How this was made", make_provenance_section(self.provenance)),
+            ("Data", make_data(self)),
+        ]
         return make_plain_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
 
     def _to_figures(self) -> dict[str, Any]:

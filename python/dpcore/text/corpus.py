@@ -166,19 +166,19 @@ class Corpus(Shown):
     @property
     def train(self) -> Corpus:
         """Training part: the texts to which models are fitted."""
-        return self._part("train")
+        return self._select_part("train")
 
     @property
     def valid(self) -> Corpus:
         """Validation part: the texts on which the best model is chosen."""
-        return self._part("valid")
+        return self._select_part("valid")
 
     @property
     def test(self) -> Corpus:
         """Test part: the texts on which the chosen model is evaluated."""
-        return self._part("test")
+        return self._select_part("test")
 
-    def _part(self, name: str) -> Corpus:
+    def _select_part(self, name: str) -> Corpus:
         if self.split is None:
             raise invalid("split", f"known to have a {name!r} part (see dpcore.text.split)", None)
         if name not in self.split:
@@ -268,11 +268,11 @@ class Corpus(Shown):
         return f"Corpus({'; '.join(parts)})"
 
 
-def likeness(text: str) -> str:
+def normalise_likeness(text: str) -> str:
     """Return a text in lower case with single blanks; texts with equal results count as equal.
 
     Example:
-        >>> likeness("A  Goal ") == likeness("a goal")
+        >>> normalise_likeness("A  Goal ") == normalise_likeness("a goal")
         True
     """
     return " ".join(text.split()).casefold()
@@ -377,7 +377,7 @@ def parts_of(
 def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
     """Return, for each text, the number of its set; equal texts and texts of a group share one."""
     number: dict[str, int] = {}
-    alike = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
+    alike = np.array([number.setdefault(normalise_likeness(text), len(number)) for text in texts])
     if column is None:
         return alike
     from scipy.sparse import coo_array
@@ -526,7 +526,7 @@ class Vocabulary(Shown):
             integer("max_size", max_size, 1)
         empty = cls((), unknown, reserved, ngrams, tokenise)
         each = map(empty._words, training_texts(texts))
-        counts = Counter(unit for words in each for unit, _ in empty._units(words))
+        counts = Counter(unit for words in each for unit, _ in empty._iterate_ngrams(words))
         often = [w for w, times in counts.items() if times >= min_count and w not in empty]
         often.sort(key=lambda word: (-counts[word], word))
         if not often:
@@ -598,7 +598,7 @@ class Vocabulary(Shown):
         unknown = self._ids.get(_UNKNOWN_TOKEN, -1) if self.unknown == "token" else -1
         words = self._words(instance("text", text, str))
         ids, places = [], []
-        for unit, place in self._units(words):
+        for unit, place in self._iterate_ngrams(words):
             if (number := self._ids.get(unit, unknown)) >= 0:
                 ids.append(number)
                 places.append(place)
@@ -627,7 +627,7 @@ class Vocabulary(Shown):
     def _words(self, text: str) -> list[str]:
         return split_text(self.tokenise, text)
 
-    def _units(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    def _iterate_ngrams(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
         """Yield each n-gram of the words, with its start and end positions (end excluded)."""
         for length in range(1, self.ngrams + 1):
             for start in range(len(words) - length + 1):

@@ -122,7 +122,7 @@ def finish_panels(picture: Any, panels: Sequence[Any], legend: Any = None) -> Fi
     """Adjust the panels of a figure, add a legend below all panels, and return the figure."""
     for panel in panels:
         panel.title.set(fontsize="medium")
-        drawing.thin_axes(panel)
+        drawing.hide_outer_spines(panel)
     if legend is not None:
         entries = legend.get_legend_handles_labels()
         picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)

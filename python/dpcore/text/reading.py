@@ -22,7 +22,7 @@ from ..errors import about, choice, invalid, message, mistyped
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
-from ..files.opened import HashedFile, Settings, read_whole
+from ..files.opened import HashedFile, Settings, read_all_parts
 from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
 from ..suggestions import suggest_arguments
@@ -131,7 +131,7 @@ def open_file(path: Path, origin: str = "") -> File:
         hint = f"{what} (the README of the data says where it comes from)" if origin else what
         raise missing_file(path, hint)
     with open_text(path, Settings()) as file:
-        content = b"".join(read_whole(file.name, file.open_utf8(None)))
+        content = b"".join(read_all_parts(file.name, file.make_utf8_reader(None)))
     return File(path.name, origin, content)
 
 
@@ -182,7 +182,7 @@ def _drop_empty(
     return [(part, row) for part, row in rows if not row.empty]
 
 
-def corpus_of(
+def corpus_from_rows(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
     """Return a Corpus with the rows of all parts.
@@ -390,7 +390,7 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
     """
     files: dict[str, Path] = {}
     for entry in sorted(path.iterdir()):
-        name = _bare_name(entry)
+        name = _strip_compression_ending(entry)
         part = _SPLIT_NAMES.get(name.stem if entry.is_file() else entry.name)
         if part is None or (entry.is_file() and name.suffix not in (".txt", *SUFFIXES)):
             continue
@@ -401,7 +401,7 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
     for part, entry in files.items():
         if entry.is_dir():
             yield part, _read_class_folders(entry)
-        elif (suffix := _bare_name(entry).suffix) in SUFFIXES:
+        elif (suffix := _strip_compression_ending(entry).suffix) in SUFFIXES:
             yield part, read_table_rows(open_file(entry), SUFFIXES[suffix], layout)
         else:
             yield part, read_lines(open_file(entry))
@@ -499,10 +499,10 @@ def read(
     if kind == "folder":
         if not place.is_dir():
             raise missing_file(place, "a folder")
-        return corpus_of(read_folder(place, layout), origin, missing)
+        return corpus_from_rows(read_folder(place, layout), origin, missing)
     file = open_file(place)
     rows = read_lines(file) if kind == "lines" else read_table_rows(file, str(kind), layout)
-    return corpus_of([(None, rows)], origin, missing)
+    return corpus_from_rows([(None, rows)], origin, missing)
 
 
 def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
@@ -512,7 +512,7 @@ def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
     places = (f"row {row:,} of the frame" for row in range(len(frame)))
     cells = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(False, None)]
     rows = list(zip(places, cells, strict=True))
-    return corpus_of(
+    return corpus_from_rows(
         [(None, rows_of_cells("the frame", layout, rows))],
         f"a frame of {len(frame):,} rows",
         missing,
@@ -527,7 +527,7 @@ def _require_kind(kind: Any) -> Any:
         raise about(ValueError(f"{error} ({named})"), "kind") from None
 
 
-def _bare_name(path: Path) -> Path:
+def _strip_compression_ending(path: Path) -> Path:
     """Return the path of a file without an ending for compression, such as ".gz"."""
     return Path(path.name.removesuffix(".gz"))
 
@@ -537,7 +537,7 @@ def _guess_kind(path: Path) -> Any:
         return "folder"
     if not path.exists():
         raise missing_file(path, "a file or a folder")
-    suffix = _bare_name(path).suffix.lower()
+    suffix = _strip_compression_ending(path).suffix.lower()
     kind = SUFFIXES.get(suffix, "lines" if suffix == ".txt" else None)
     if kind is None:
         hint = "say which it is with kind=; word_vectors reads vectors"

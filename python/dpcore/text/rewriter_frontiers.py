@@ -22,7 +22,7 @@ from ..suggestions import suggest_arguments
 from . import figure_tables, lm
 from .corpus import words_of
 from .inference import Attacker, Inference
-from .inference.attackers import encoder_of, vectors_of
+from .inference.attackers import encode_each_part, encoder_of
 from .linkage import LinkedOutputs
 from .linking import link
 from .redaction.attackers import ESTIMATOR_ANSWERS, NGramRegression, TextEstimator
@@ -361,7 +361,9 @@ class _RewrittenTexts:
             if study.attackers is None:
                 attackers = self._list_attackers(column.dtype.kind == "f")
                 if len(set(column.tolist())) == 2:
-                    attackers.append(self._wrap(NGramRegression(), "runs and places of masks"))
+                    attackers.append(
+                        self._make_text_attacker(NGramRegression(), "runs and places of masks")
+                    )
             else:
                 attackers = self._list_users_attackers()
             attack = study.infer_attribute(self.rows, source.delta, self.seed, attackers=attackers)
@@ -392,10 +394,12 @@ class _RewrittenTexts:
             settings |= {"sublinear_tf": True, "max_features": _MAX_FEATURES}
             model = linear.Ridge() if is_number else linear.LogisticRegression(C=10.0, max_iter=300)
             estimator = pipeline.make_pipeline(extraction.TfidfVectorizer(**settings), model)
-            attackers.append(self._wrap(estimator, f"{type(model).__name__} on {kind}"))
+            attackers.append(
+                self._make_text_attacker(estimator, f"{type(model).__name__} on {kind}")
+            )
         return attackers
 
-    def _wrap(self, estimator: Any, name: str) -> Attacker:
+    def _make_text_attacker(self, estimator: Any, name: str) -> Attacker:
         return Attacker(TextEstimator(estimator, self.rewrites), name=name)
 
     def _list_users_attackers(self) -> list[Attacker]:
@@ -407,7 +411,7 @@ class _RewrittenTexts:
             if isinstance(entry, (Attacker, type)) or not has_all(entry, "fit") or not answers:
                 requirement = "attackers of texts, with fit(texts, truth) and scores(texts)"
                 raise errors.mistyped("attackers", requirement, passed)
-        return [self._wrap(entry, type(entry).__name__) for entry in entries]
+        return [self._make_text_attacker(entry, type(entry).__name__) for entry in entries]
 
     def _measure_similarity(self) -> float:
         """Return the mean cosine between the vectors of a test text and of its rewrite.
@@ -419,7 +423,7 @@ class _RewrittenTexts:
             return 0.0
         sides = [list(side) for side in zip(*pairs, strict=True)]
         if self.encode is not None:
-            first, second = vectors_of(self.encode, sides, self.seed)
+            first, second = encode_each_part(self.encode, sides, self.seed)
             norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
             cosines = (first * second).sum(axis=1) / np.where(norms > 0.0, norms, 1.0)
         else:

@@ -49,9 +49,9 @@ class _FixedSchedule(Record):
 
     def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
         """Return the epsilon of an epoch (from 1 to `epochs`); `rng` is not used."""
-        return self._at(*_check_epoch(epoch, epochs))
+        return self._epsilon_at(*_check_epoch(epoch, epochs))
 
-    def _at(self, epoch: int, epochs: int) -> float:
+    def _epsilon_at(self, epoch: int, epochs: int) -> float:
         raise NotImplementedError
 
 
@@ -77,7 +77,7 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
 
     epsilon: float
 
-    def _at(self, epoch: int, epochs: int) -> float:
+    def _epsilon_at(self, epoch: int, epochs: int) -> float:
         return self.epsilon
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
 
     start: float
 
-    def _at(self, epoch: int, epochs: int) -> float:
+    def _epsilon_at(self, epoch: int, epochs: int) -> float:
         return self.start / epoch
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
         super(Stretched, self).__post_init__()
         positive("start / end", self.start / self.end)
 
-    def _at(self, epoch: int, epochs: int) -> float:
+    def _epsilon_at(self, epoch: int, epochs: int) -> float:
         t = (epoch - 1) / max(epochs - 1, 1)
         return self.start / (1.0 + (self.start / self.end - 1.0) * t)
 
@@ -178,7 +178,7 @@ class _DrawnSchedule(Record):
             raise mistyped("rng", "a Generator", rng)
         return float(rng.uniform(low, high))
 
-    def _named(self, law: str) -> str:
+    def _format_drawn_law(self, law: str) -> str:
         batch = ", every batch" if self.every == "batch" else ""
         return f"{law} {self.low:g} to {self.high:g}{batch}"
 
@@ -211,7 +211,7 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
 
     def __str__(self) -> str:
         """Return the name of the schedule in tables."""
-        return self._named("uniform")
+        return self._format_drawn_law("uniform")
 
 
 @suggest_arguments
@@ -242,7 +242,7 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
     def __str__(self) -> str:
         """Return the name of the schedule in tables."""
-        return self._named("log-uniform")
+        return self._format_drawn_law("log-uniform")
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:

@@ -30,13 +30,13 @@ from ..mechanisms.texts import (
     is_pipeline,
     look_up,
     relative_distances,
-    rounding_of,
+    relative_tolerance,
     texts_of,
 )
 from ..packages import has_all, imported_attribute, torch
 from ..records import attribute_of
 from ..report.shown import Shown, qualified_name
-from ..streams import Generators, quiet_seed
+from ..streams import Generators, seed_quietly
 from ..suggestions import suggest_arguments
 from .module_calls import eval_mode
 from .transforms import count_zeroed
@@ -177,7 +177,7 @@ class Encoder:
                 rows = self.transform(self.inside(texts))
                 self.dtype = rows.dtype
                 return rows
-            encoded = self._floats(self._encode(list(texts)))
+            encoded = self._float_tensor_from(self._encode(list(texts)))
         shape = tuple(encoded.shape)
         if len(shape) != 2 or shape[0] != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
@@ -200,7 +200,7 @@ class Encoder:
     def _encode(self, texts: list[str]) -> Any:
         return self._function(texts)
 
-    def _floats(self, answer: Any) -> Any:
+    def _float_tensor_from(self, answer: Any) -> Any:
         """Convert the encoder's output to a tensor of floats, detached from its graph."""
         if isinstance(answer, dict) or has_all(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
@@ -299,9 +299,11 @@ class Pooled(Encoder):
 
     def _encode(self, texts: list[str]) -> Any:
         size = _ENCODING_BATCH_SIZE
-        return torch.cat([self._batch(texts[i : i + size]) for i in range(0, len(texts), size)])
+        return torch.cat(
+            [self._encode_batch(texts[i : i + size]) for i in range(0, len(texts), size)]
+        )
 
-    def _batch(self, texts: list[str]) -> Any:
+    def _encode_batch(self, texts: list[str]) -> Any:
         cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
         tokens = self.tokenizer(texts, padding=True, return_tensors="pt", **cut).to(self.device)
         states = self.model(**tokens).last_hidden_state
@@ -410,11 +412,11 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     encodings, moved = [], False
     for number in range(_PROBE_CALLS):
         # Seeds depend on the text; with equal seeds, means over atoms would be equal for two texts.
-        with quiet_seed(number, zlib.crc32(text.encode(errors="replace"))):
+        with seed_quietly(number, zlib.crc32(text.encode(errors="replace"))):
             rows, drew = generators.moved_by(lambda: encoder([text] * copies))
         moved |= drew
         encodings.append(rows.double().cpu())
-    limit = rounding_of(rounding, str(encoder.dtype))
+    limit = relative_tolerance(rounding, str(encoder.dtype))
     on_device = encoder.device.type != "cpu"
     is_seen = any(
         _rows_differ(encodings[0], rows, limit if on_device else 0.0) for rows in encodings[1:]
@@ -483,14 +485,14 @@ def check_batches(
     """
 
     def limit() -> float:
-        return rounding_of(rounding, str(encoder.dtype))
+        return relative_tolerance(rounding, str(encoder.dtype))
 
     encode = partial(_encode_known, encoder)
     with ExitStack() as stack:
         for module in encoder.modules:
             stack.enter_context(eval_mode(module))
         if is_known:
-            with quiet_seed(0):
+            with seed_quietly(0):
                 return compare_batches(encode, texts, limit())
         random = f"the encoder is random{' in eval mode, too' if encoder.modules else ''}"
         reason = random if encoder.random else ""
@@ -527,13 +529,13 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
     Raises:
         ValueError: if the transformed row changes with the other rows of the batch.
     """
-    with torch.no_grad(), quiet_seed(0):
+    with torch.no_grad(), seed_quietly(0):
         rows_of_texts = dict(zip(texts, encoder(list(texts)), strict=True))
 
         def encode(some: list[str]) -> npt.NDArray[np.float64]:
             return tensor_to_array(transform(torch.stack([rows_of_texts[text] for text in some])))
 
-        compare_batches(encode, texts, rounding_of(None, str(encoder.dtype)), "transform")
+        compare_batches(encode, texts, relative_tolerance(None, str(encoder.dtype)), "transform")
 
 
 def state_digest(modules: Iterable[Any]) -> str:

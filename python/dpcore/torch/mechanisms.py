@@ -13,10 +13,16 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.event import numpy_of
-from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of, texts_of
+from ..mechanisms.texts import (
+    BatchCheck,
+    check_text,
+    relative_distances,
+    relative_tolerance,
+    texts_of,
+)
 from ..packages import torch
 from ..records import Pair
-from ..streams import Rng, check_size, quiet_seed, seed_of, seeded_globals, seeded_torch
+from ..streams import Rng, check_size, seed_of, seed_quietly, seeded_globals, seeded_torch
 from ..suggestions import suggest_arguments
 from . import encoders
 from .layers import NoiseLayer
@@ -117,7 +123,7 @@ class EncoderMechanism:
         return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
 
     def _is_random_on(self, pair: Pair) -> bool:
-        return any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
+        return any(self.random(check_text("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return this mechanism; delete the stored vectors if the encoder has changed.
@@ -141,7 +147,7 @@ class EncoderMechanism:
         both = [
             encoders.tensor_to_array(vector)[None] for vector in (learnt.vector, self._run(text))
         ]
-        limit = rounding_of(self.rounding, str(learnt.vector.dtype))
+        limit = relative_tolerance(self.rounding, str(learnt.vector.dtype))
         return bool(relative_distances(*both)[0] > limit)
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -156,18 +162,18 @@ class EncoderMechanism:
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
         """Draw noisy vectors of one text as a tensor, on the device of the encoder."""
-        text, size = text_of("x", x), check_size(size, 1)
+        text, size = check_text("x", x), check_size(size, 1)
         if self.random(text):
             with seeded_globals(rng), warnings.catch_warnings():
                 # `notes_on` reports rows that became zeros; do not warn in every block.
                 warnings.simplefilter("ignore", AssumptionWarning)
-                return self._noisy(self.encoder([text] * size))
-        rows = self._learn(text).vector.expand(size, -1)
+                return self._apply_noise(self.encoder([text] * size))
+        rows = self._examine_text(text).vector.expand(size, -1)
         if not isinstance(self.noise, NoiseLayer):
             # A user's module may write to its input.
             rows = rows.clone()
         with seeded_torch(rng):
-            return self._noisy(rows)
+            return self._apply_noise(rows)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw one noisy vector for each text, with new noise in every call.
@@ -183,9 +189,9 @@ class EncoderMechanism:
         rows, source = list(texts_of("texts", texts)), np.random.default_rng(seed_of(rng))
         with seeded_globals(source), warnings.catch_warnings():
             warnings.simplefilter("ignore", AssumptionWarning)
-            return numpy_of(self._noisy(self.encoder(rows)))
+            return numpy_of(self._apply_noise(self.encoder(rows)))
 
-    def _noisy(self, rows: Any) -> Any:
+    def _apply_noise(self, rows: Any) -> Any:
         if self.noise is None:
             return rows
         with torch.no_grad():
@@ -196,9 +202,9 @@ class EncoderMechanism:
 
     def random(self, text: str) -> bool:
         """Return True if two encodings of the text differ, or a call draws random numbers."""
-        return self._learn(text).randomness.is_random
+        return self._examine_text(text).randomness.is_random
 
-    def _learn(self, text: str) -> _TextMemory:
+    def _examine_text(self, text: str) -> _TextMemory:
         if text not in self._learnt:
             randomness = encoders.probe_randomness(self.encoder, text, self.rounding)
             others = [companion for companion in self._companions if companion != text]
@@ -216,7 +222,7 @@ class EncoderMechanism:
 
     def _run(self, text: str) -> Any:
         # Use a fixed seed, so that the results about an encoder are the same in every audit.
-        with quiet_seed(0):
+        with seed_quietly(0):
             return self.encoder([text])[0]
 
     def clean(self, x: str | Sequence[str]) -> npt.NDArray[np.float64]:
@@ -227,7 +233,7 @@ class EncoderMechanism:
         """
         if not isinstance(x, str):
             return encoders.tensor_to_array(self.encoder(list(texts_of("x", x))))
-        return encoders.tensor_to_array(self._learn(text_of("x", x)).vector)
+        return encoders.tensor_to_array(self._examine_text(check_text("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Compute epsilon for two texts from their vectors and the law of the noise.
@@ -246,8 +252,8 @@ class EncoderMechanism:
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """List notes on two texts for the report of an audit."""
-        texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
-        learnt = [self._learn(text) for text in texts]
+        texts = [check_text("x", pair.x), check_text("x", pair.x_prime)]
+        learnt = [self._examine_text(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
         if any(of_text.randomness.is_random for of_text in learnt):
             is_seen = any(of_text.randomness.is_seen for of_text in learnt)

@@ -211,7 +211,7 @@ def record_calls(
         return outputs
 
     args, kwargs = copy_value((args, kwargs))
-    with seeded_globals(np.random.default_rng(0)), torch.no_grad(), calls_go_to(called):
+    with seeded_globals(np.random.default_rng(0)), torch.no_grad(), redirect_module_calls(called):
         module(*args, **kwargs)
     return stack[0].children[0]
 
@@ -251,7 +251,7 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
     args, kwargs = copy_value((call.args, call.kwargs))
     with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
         before = _random_states()
-        with calls_go_to(called):
+        with redirect_module_calls(called):
             outputs = call.module(*args, **kwargs)
         after = _random_states()
     drawn = tuple(name for name in before if not are_equal(before[name], after[name]))
@@ -276,7 +276,7 @@ def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
 
 
 @contextmanager
-def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
+def redirect_module_calls(called: Callable[..., Any]) -> Iterator[None]:
     """Within a block, replace every module call in this thread by a call of `called`.
 
     Args:
@@ -304,7 +304,7 @@ def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
 
 
 @contextmanager
-def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
+def keep_buffers(module: Any) -> Iterator[Callable[[], None]]:
     """Within a block, yield a function that restores a module's buffers; the end restores them too.
 
     In train mode, running averages and power iterations change buffers. Without the restored

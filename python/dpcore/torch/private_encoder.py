@@ -24,8 +24,8 @@ from ..progress import Progress
 from ..records import Pair
 from ..report.rows import Row
 from ..report.shown import Shown
-from ..sensitivity.closed_forms import show_pair
-from ..streams import Rng, quiet_seed, seed_of, seeded_torch
+from ..sensitivity.closed_forms import format_pair
+from ..streams import Rng, seed_of, seed_quietly, seeded_torch
 from ..suggestions import suggest_arguments
 from .encoders import check_batches, check_transform, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
@@ -195,7 +195,7 @@ class PrivateEncoder(Shown):
         self.noise = self._noise_of(noise)
         self.counted = {"texts": 0, "cut": 0}
         self.worst: tuple[Pair, float | None] | None = None
-        if self.strict and not self._given:
+        if self.strict and not self._is_claim_satisfied:
             raise _false_claim_error(self)
 
     @property
@@ -241,7 +241,7 @@ class PrivateEncoder(Shown):
         return real.value if real.mu is None or self.delta == 0.0 else real.epsilon(self.delta)
 
     @property
-    def _given(self) -> bool:
+    def _is_claim_satisfied(self) -> bool:
         """True if the noise satisfies the claim, for any value that a learnt epsilon can take."""
         noise, epsilon = self.noise, self.true_epsilon
         if noise.sensitivity is not None:
@@ -363,7 +363,7 @@ class PrivateEncoder(Shown):
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
         if (factor := factors.get(type(self.noise.description).__name__)) is None:
             return None
-        with quiet_seed(0), warnings.catch_warnings():
+        with seed_quietly(0), warnings.catch_warnings():
             # A copy of the transform counts the rows of zeros, and no warning reports them.
             warnings.simplefilter("ignore", AssumptionWarning)
             rows = self.encoder.with_transform(copy.deepcopy(self.transform))(some)
@@ -498,7 +498,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
     loss = noise.loss(pair.x, pair.x_prime, private.delta)
     reasons = [reason for reason in (noise.faulty, noise.caution) if reason]
     if loss > private.epsilon * (1.0 + _EPSILON_SLACK):
-        reasons.append(f"epsilon {loss:g} is reached by this pair: {show_pair(pair)}")
+        reasons.append(f"epsilon {loss:g} is reached by this pair: {format_pair(pair)}")
     hint = "strict=False keeps the claim and shows the true epsilon"
     return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")
 

@@ -52,7 +52,7 @@ _DIRECTIONS_FILE: Final = "transform.safetensors"
 _ENCODER_FOLDER: Final = "encoder"
 
 
-def _class_word(cls: type) -> str:
+def _config_class_name(cls: type) -> str:
     """Return the name by which config.json names the class of a layer or a transform."""
     return cls.__name__.removesuffix("Layer")
 
@@ -63,7 +63,7 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     steps = list(chain) if isinstance(chain, TransformChain) else None
     config = {
         "format": FORMAT,
-        "encoder": _encoder_words(private.encoder) | {"rounding": private.rounding},
+        "encoder": _describe_encoder_kind(private.encoder) | {"rounding": private.rounding},
         "transform": describe_layer("transform", chain, TRANSFORMS)
         if steps is None
         else [describe_layer("transform", step, _TRANSFORM_CLASSES) for step in steps],
@@ -99,7 +99,7 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
     return place
 
 
-def _encoder_words(encoder: Encoder) -> dict[str, Any]:
+def _describe_encoder_kind(encoder: Encoder) -> dict[str, Any]:
     words = {"kind": encoder.kind, "name": encoder.name, "width": encoder.width}
     return {**words, "pooling": encoder.pooling} if isinstance(encoder, Pooled) else words
 
@@ -108,7 +108,7 @@ def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str,
     """Describe a layer or a transform for config.json by its class name and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
-    return {"class": _class_word(type(module)), **_layer_arguments(module)}
+    return {"class": _config_class_name(type(module)), **_layer_arguments(module)}
 
 
 def _layer_arguments(module: Any) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     """Make a layer or a transform from its description in config.json."""
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
-    classes = {_class_word(cls): cls for cls in kinds}
+    classes = {_config_class_name(cls): cls for cls in kinds}
     cls = classes[choice(f"class of {name} in config.json", words.get("class"), tuple(classes))]
     arguments = {key: value for key, value in words.items() if key != "class"}
     try:

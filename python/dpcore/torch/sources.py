@@ -26,14 +26,14 @@ from .module_calls import (
     Key,
     Replay,
     are_equal,
-    calls_go_to,
     copy_value,
     eval_mode,
     group_by_key,
-    kept_buffers,
+    keep_buffers,
     list_tensors,
     name_modules,
     record_calls,
+    redirect_module_calls,
     replay_call,
 )
 
@@ -152,17 +152,17 @@ class Rows(torch.nn.Module):
     def forward(self, batch: Any) -> Any:
         """Compute the random numbers that a batch of rows yields, shape `(size, numbers)`."""
         at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
-        return torch.cat([self._some(part) for part in batch.split(at_once)])
+        return torch.cat([self._run_some_rows(part) for part in batch.split(at_once)])
 
-    def _some(self, batch: Any) -> Any:
+    def _run_some_rows(self, batch: Any) -> Any:
         call, size, main = self._held[0], len(batch), self._main[0]
         placed = batch.to(main.device, main.dtype)
         tensors = list_tensors((call.args, call.kwargs))
-        memo = {id(tensor): self._repeated(tensor, size) for tensor in tensors}
+        memo = {id(tensor): self._repeat_first_row(tensor, size) for tensor in tensors}
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
         args, kwargs = copy_value((call.args, call.kwargs), memo)
         handed: list[Any] = []
-        with calls_go_to(self._called(size, handed)):
+        with redirect_module_calls(self._called(size, handed)):
             outputs = call.module(*args, **kwargs)
         stages = [outputs, (args, kwargs), *handed]
         stage, places = self._varying
@@ -173,7 +173,7 @@ class Rows(torch.nn.Module):
             chosen = [tensor for tensor in outputs_of_stage if tensor.is_floating_point()]
         return self._numbers(chosen, size)
 
-    def _repeated(self, tensor: Any, size: int) -> Any:
+    def _repeat_first_row(self, tensor: Any, size: int) -> Any:
         """Repeat the first row of a tensor as long as the batch; copy any other tensor."""
         axis, fits = self.axis, not (self._alone or tensor.is_nested or tensor.ndim <= self.axis)
         if fits and tensor.shape[axis] == self._main[0].shape[axis]:
@@ -191,7 +191,7 @@ class Rows(torch.nn.Module):
             child = waiting[key(part)].pop(0) if depth and waiting[key(part)] else None
             kind = kinds.get(id(child))
             if child is not None and kind == "noise":
-                memo = {id(t): self._repeated(t, size) for t in list_tensors(child.outputs)}
+                memo = {id(t): self._repeat_first_row(t, size) for t in list_tensors(child.outputs)}
                 return copy_value(child.outputs, memo)
             with eval_mode(part) if kind else nullcontext():
                 return inner(part, *args, **kwargs)
@@ -415,7 +415,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     for name, tensor in named.items():
         _require_uncompiled(name, tensor)
     paths = {id(tensor): name for name, tensor in named.items()}
-    with Generators.everywhere(), kept_buffers(module) as put_back:
+    with Generators.everywhere(), keep_buffers(module) as put_back:
         root = record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
         runs = ((call, _find_differing_runs(call, key, put_back)) for call in calls)

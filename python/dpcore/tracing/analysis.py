@@ -132,7 +132,7 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
         place = silent[0].place.short
         draw.untraceable = f"{silent[0].name} at {place} states no epsilon with delta 0"
         return draw
-    _move_noise(function, draw)
+    _find_and_check_move(function, draw)
     return draw
 
 
@@ -191,7 +191,7 @@ def mark_used(draw: DrawTrace) -> Flags:
     return used
 
 
-def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
+def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     """Compute the cheapest change of noise, unless the runs take different branches; check it."""
     assert draw.replayed is not None
     assert draw.table is not None

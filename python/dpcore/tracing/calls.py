@@ -16,7 +16,7 @@ import numpy as np
 from ..adapters import adapt
 from ..errors import mistyped
 from ..mechanisms.answers import refuse_unreadable
-from ..mechanisms.callables import Repeated, refuse_signature
+from ..mechanisms.callables import Repeated, refuse_wrong_parameters
 from ..mechanisms.declarations import inputs_of
 from ..records import Pair
 from ..report.shown import name_of
@@ -97,7 +97,7 @@ class TracedFunction:
         function = function.fn if isinstance(function, Repeated) else function
         if not callable(function):
             raise mistyped("f", _REQUIREMENT, function)
-        refuse_signature(function, "f")
+        refuse_wrong_parameters(function, "f")
         style = _find_style(function)
         if style == "x, size, rng":
             pair = inputs_of(function, pair)

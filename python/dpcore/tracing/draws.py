@@ -257,7 +257,7 @@ def _make_method(name: str, draw: Callable[..., Any], original: Any) -> Callable
     return method
 
 
-def _fix_numpy(name: str, legacy: bool) -> Callable[..., Any]:
+def _make_fixed_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
         inner, outer = read_deep(arguments, name), read_deep(named, name)
 
@@ -273,11 +273,11 @@ def _fix_numpy(name: str, legacy: bool) -> Callable[..., Any]:
     return draw
 
 
-def _choose_numpy(run: TracedRun, *arguments: Any, **named: Any) -> Any:
+def _choose_numpy_items(run: TracedRun, *arguments: Any, **named: Any) -> Any:
     return _choose_items(run, None, arguments, named)
 
 
-def _fix_python(name: str) -> Callable[..., Any]:
+def _make_fixed_python_draw(name: str) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
         inner, outer = read_deep(arguments, name), read_deep(named, name)
 
@@ -298,16 +298,22 @@ def _add_methods() -> None:
         setattr(TracedGenerator, name, _make_method(name, draw, original))
     for name in _FIXED:
         original = getattr(np.random.Generator, name)
-        setattr(TracedGenerator, name, _make_method(name, _fix_numpy(name, False), original))
+        setattr(
+            TracedGenerator, name, _make_method(name, _make_fixed_numpy_draw(name, False), original)
+        )
     for name, draw in _LEGACY.items():
         original = getattr(np.random.RandomState, name)
         setattr(TracedRandomState, name, _make_method(name, draw, original))
     for name in _LEGACY_FIXED:
         if hasattr(np.random.RandomState, name):
             original = getattr(np.random.RandomState, name)
-            setattr(TracedRandomState, name, _make_method(name, _fix_numpy(name, True), original))
+            setattr(
+                TracedRandomState,
+                name,
+                _make_method(name, _make_fixed_numpy_draw(name, True), original),
+            )
     for owner in (TracedGenerator, TracedRandomState):
-        choose = _make_method("choice", _choose_numpy, owner.choice)
+        choose = _make_method("choice", _choose_numpy_items, owner.choice)
         setattr(owner, "choice", choose)  # noqa: B010
 
 
@@ -402,9 +408,9 @@ def _replace_global_state(original: Any) -> Any:
 
 
 def _list_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
-    fixed = [(name, _fix_numpy(name, True)) for name in _LEGACY_FIXED]
+    fixed = [(name, _make_fixed_numpy_draw(name, True)) for name in _LEGACY_FIXED]
     legacy = [(name, draw) for name, draw in fixed if hasattr(np.random.RandomState, name)]
-    return [*_LEGACY.items(), *legacy, ("choice", _choose_numpy)]
+    return [*_LEGACY.items(), *legacy, ("choice", _choose_numpy_items)]
 
 
 ENTROPY: Final[list[str]] = []
@@ -467,7 +473,9 @@ def list_patches() -> list[Patch]:
     ]
     if "fork" in vars(os):
         patches.append((os, "fork", _watch_entropy("another process")))
-    patches += [(random, name, _replace_by(_fix_python(name))) for name in _PYTHON_FIXED]
+    patches += [
+        (random, name, _replace_by(_make_fixed_python_draw(name))) for name in _PYTHON_FIXED
+    ]
     for hook in HOOKS:
         patches += hook(get_active_run)
     return patches

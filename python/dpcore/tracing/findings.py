@@ -66,7 +66,9 @@ def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
     findings = [_make_finding(p.kind, p.place.short, p.text) for p in flow or partings]
     if flow or draw.rows is None:
         return findings[:1] if flow else findings
-    findings += [_describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _is_value(*pair)]
+    findings += [
+        _describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _has_no_sense(*pair)
+    ]
     findings += [_describe_undefined(*row) for row in draw.rows.undefined[:1]]
     return findings + _list_primitive_findings(draw)
 
@@ -75,7 +77,7 @@ def _make_finding(kind: str, place: str, text: str) -> TraceFinding:
     return TraceFinding(kind, f"{place}: {text}")
 
 
-def _is_value(use: NoiseUse, other: NoiseUse) -> bool:
+def _has_no_sense(use: NoiseUse, other: NoiseUse) -> bool:
     return use.sense is None
 
 
@@ -126,7 +128,7 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
         return None
     # The output does not include comparisons: a combination with one could not be confirmed.
     owners = [(row, draw.rows.find_owner(row)) for row in draw.move.failures]
-    failures = [row for row, owner in owners if _is_value(owner.use, owner.other)]
+    failures = [row for row, owner in owners if _has_no_sense(owner.use, owner.other)]
     combination = find_combination(draw.rows, failures)
     if not combination:
         return None

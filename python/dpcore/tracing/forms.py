@@ -223,7 +223,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         )
         self._meeting = self._meeting if other is None else other._meeting
 
-    def _replace(self, other: Any) -> NoisyValue:
+    def _take_content_of(self, other: Any) -> NoisyValue:
         """Replace the content by that of another traced number, for operations in place."""
         if not self.ndim:
             return other  # type: ignore[no-any-return]
@@ -262,16 +262,16 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
     def __iadd__(self, other: Any) -> Any:
-        return self._replace(add_forms(self, other, 1))
+        return self._take_content_of(add_forms(self, other, 1))
 
     def __isub__(self, other: Any) -> Any:
-        return self._replace(add_forms(self, other, -1))
+        return self._take_content_of(add_forms(self, other, -1))
 
     def __imul__(self, other: Any) -> Any:
-        return self._replace(scale_form(self, other, "multiplied"))
+        return self._take_content_of(scale_form(self, other, "multiplied"))
 
     def __itruediv__(self, other: Any) -> Any:
-        return self._replace(scale_form(self, other, "divided"))
+        return self._take_content_of(scale_form(self, other, "divided"))
 
     def __abs__(self) -> Any:
         sign = np.where(compare_forms(self, 0, "greater_equal"), 1, -1)
@@ -297,18 +297,18 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return bool(self.read("bool"))
 
     def __round__(self, digits: int | None = None) -> Any:
-        whole = self._to_whole(np.round) if not digits else None
+        whole = self._round_plain_part(np.round) if not digits else None
         return round(self.read("round").item(), digits) if whole is None else whole
 
     def __trunc__(self) -> int:
         return int(self.read("trunc").item())
 
     def __floor__(self) -> Any:
-        whole = self._to_whole(np.floor)
+        whole = self._round_plain_part(np.floor)
         return math.floor(self.read("floor").item()) if whole is None else whole
 
     def __ceil__(self) -> Any:
-        whole = self._to_whole(np.ceil)
+        whole = self._round_plain_part(np.ceil)
         return math.ceil(self.read("ceil").item()) if whole is None else whole
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
@@ -338,7 +338,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     def __deepcopy__(self, memo: Any) -> NoisyValue:
         return self.__copy__()
 
-    def _to_whole(self, change: Callable[[Array], Array]) -> NoisyValue | None:
+    def _round_plain_part(self, change: Callable[[Array], Array]) -> NoisyValue | None:
         """Round the part without noise if the noise is an integer; otherwise return None."""
         with np.errstate(all="ignore"):
             fraction = np.abs(self._plain % 1)
@@ -402,7 +402,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     def round(self, decimals: int = 0) -> Any:
         """Round the entries; the run records a reading unless the noise consists of integers."""
-        whole = self._to_whole(np.round) if not decimals else None
+        whole = self._round_plain_part(np.round) if not decimals else None
         return self.read("round").round(decimals) if whole is None else whole
 
     def __getattr__(self, name: str) -> Any:
@@ -427,7 +427,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         if out is None:
             return result
         if is_noisy(out):
-            return out._replace(np.asarray(result) if not is_noisy(result) else result)
+            return out._take_content_of(np.asarray(result) if not is_noisy(result) else result)
         # Noise enters a plain array: this is a reading.
         out[...] = read_deep(result, name)
         return out
@@ -775,7 +775,7 @@ def apply_ufunc(name: str, inputs: Any) -> Any:
         return getattr(inputs[0], unary[name])()
     if name in ("rint", "floor", "ceil"):
         change = {"rint": np.round, "floor": np.floor, "ceil": np.ceil}[name]
-        whole = inputs[0]._to_whole(change)
+        whole = inputs[0]._round_plain_part(change)
         return NotImplemented if whole is None else whole
     return NotImplemented
 

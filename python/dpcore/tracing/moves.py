@@ -251,7 +251,7 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     easy_terms = single & alone[rows.columns]
     easy, columns = rows.rows[easy_terms], rows.columns[easy_terms]
     _move_alone(rows, gaps, easy_terms, table, move)
-    _round_whole(move, table, easy, columns)
+    _mark_fractional_moves(move, table, easy, columns)
     empty = np.flatnonzero(per_row == 0)
     broken = _is_broken(gaps[empty], rows.senses[empty])
     move.failures += empty[broken].tolist()
@@ -295,7 +295,7 @@ def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
     return np.asarray(equal | more | less)
 
 
-def _round_whole(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
+def _mark_fractional_moves(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
     """Mark conditions as failed if they require a fractional change of integer noise."""
     whole = table.is_whole[columns]
     if not whole.any():

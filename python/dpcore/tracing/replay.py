@@ -274,7 +274,7 @@ class TracedRun:
                 noise = self._stretch_noise(noise, law)
             if is_matched and self.move is not None:
                 noise = noise + self._get_move(draw)
-            return _to_shape(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
+            return _unwrap_scalar(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
         # A scale of 0 is no noise.
         ids = np.arange(start, start + noise.size).reshape(1, *shape)
         if scales.all():
@@ -312,25 +312,27 @@ class TracedRun:
         if number >= len(self.reference.draws):
             times = sum(draw.law is law for draw in self.draws) + 1
             text = f"x' draws {law.name} {count_times(times)}, x does not"
-            self._part("control flow", place, text, start, start + size)
+            self._record_parting("control flow", place, text, start, start + size)
             return None
         twin = self.reference.draws[number]
         if twin.law is not law:
             text = f"x draws {twin.law.name}, x' draws {law.name}"
-            self._part("control flow", place, text, start, start + size)
+            self._record_parting("control flow", place, text, start, start + size)
             return None
         if twin.shape != shape:
             counts = int(np.prod(twin.shape)), size
             text = f"{law.name} draws {counts[0]:,} values on x and {counts[1]:,} on x'"
-            self._part("control flow", place, text, start, start + size)
+            self._record_parting("control flow", place, text, start, start + size)
             return None
         if differ_much(twin.parameter, parameter):
             values = f"{show_value(twin.parameter)} on x and {show_value(parameter)} on x'"
             text = f"the {law.parameter} of {law.name} is {values}"
-            self._part("data in a law", place, text, twin.start, twin.start + size)
+            self._record_parting("data in a law", place, text, twin.start, twin.start + size)
         return twin
 
-    def _part(self, kind: str, place: Place, text: str, first: int = 0, last: int = 0) -> None:
+    def _record_parting(
+        self, kind: str, place: Place, text: str, first: int = 0, last: int = 0
+    ) -> None:
         place = find_place() if place is _NO_PLACE else place
         self.partings.append(RunParting(kind, place, text, first, last))
         if self.mode == "plain" and kind == "control flow":
@@ -374,7 +376,7 @@ class TracedRun:
             self.split = True
             what = "returns" if path else "uses"
             text = f"x' {what} a noisy value where x does not"
-            self._part("uses", place, text)
+            self._record_parting("uses", place, text)
             return result
         use.twin = twin
         kept = twin.result  # type: ignore[union-attr]
@@ -433,7 +435,7 @@ class TracedRun:
         twins = self.reference.steps
         if number >= len(twins) or twins[number].name != name:
             other = f"x calls {twins[number].name}" if number < len(twins) else "x does not"
-            self._part("control flow", place, f"x' calls {name}, {other}")
+            self._record_parting("control flow", place, f"x' calls {name}, {other}")
             with _enter_step():
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output))
@@ -444,7 +446,7 @@ class TracedRun:
         for key, setting in (settings or {}).items():
             if differ_much(twin.settings.get(key, setting), setting):
                 values = f"{show_value(twin.settings[key])} on x and {show_value(setting)} on x'"
-                self._part("data in a law", place, f"the {key} of {name} is {values}")
+                self._record_parting("data in a law", place, f"the {key} of {name} is {values}")
         if self.mode == "replay":
             step.distance, step.loss = find_loss(twin.inputs, inputs)
             step.shown_loss = step.loss
@@ -457,7 +459,7 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, int | float) and value == 0
 
 
-def _to_shape(value: Array, shape: tuple[int, ...]) -> Any:
+def _unwrap_scalar(value: Array, shape: tuple[int, ...]) -> Any:
     return value if shape else value.item()
 
 

@@ -147,7 +147,7 @@ class _TraceCourse:
             draw, self.settled = self._trace_draw(number)
             self.draws.append(draw)
             if self.settled is None and needs_other_order(draw):
-                self.settled = self._take_other_order(number)
+                self.settled = self._trace_other_order(number)
         if self.settled is None:
             self.settled = self._judge_all()
 
@@ -162,7 +162,7 @@ class _TraceCourse:
         reads = any(not use.path for use in draw.recorded.run.uses)
         if settled is None or not reads or self.function.reads_sources:
             return draw, settled
-        if not self._is_open(settled):
+        if not self._may_decide_more(settled):
             return draw, settled
         best = draw, settled, self.findings
         for mode in _EARLY_READINGS:
@@ -177,7 +177,7 @@ class _TraceCourse:
         self.findings = best[2]
         return best[:2]
 
-    def _is_open(self, settled: _SettledOutcome) -> bool:
+    def _may_decide_more(self, settled: _SettledOutcome) -> bool:
         """Return True if another mode of reading noisy numbers may lead to a better outcome."""
         kinds = [finding.kind for finding in self.findings]
         is_open = settled.outcome in ("no loss", "not traceable")
@@ -265,7 +265,7 @@ class _TraceCourse:
             )
         return draw.untraceable
 
-    def _take_other_order(self, number: int) -> _SettledOutcome | None:
+    def _trace_other_order(self, number: int) -> _SettledOutcome | None:
         """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
         other = trace_draw(self.function.swap(), number)
         settled = self._judge_draw(other)
@@ -295,11 +295,11 @@ class _TraceCourse:
         if fixed:
             # Another value of it may give the same output at a smaller cost, as a random sign does.
             return _SettledOutcome("a step may be hidden", f"{fixed} is kept fixed: audit it")
-        if self._shows_above():
+        if self._shows_loss_above_claim():
             return _SettledOutcome("above the claim on this pair")
         return _SettledOutcome("a step may be hidden", "audit it")
 
-    def _shows_above(self) -> bool:
+    def _shows_loss_above_claim(self) -> bool:
         """Return True if the outputs show that the loss is above the claim.
 
         A move is the change of the noise on x' after which the run on x' returns the output of x.
@@ -320,7 +320,7 @@ class _TraceCourse:
                 if settled is not None:
                     return False
                 self.draws.append(draw)
-                if needs_other_order(draw) and self._take_other_order(number) is not None:
+                if needs_other_order(draw) and self._trace_other_order(number) is not None:
                     return False
             if not self._shows_loss(self.draws[number], 1.0):
                 return False

@@ -394,7 +394,7 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
 
 def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     """Return a remark on canaries that are equal to each other or to a record."""
-    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_read(key))
+    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_fully_read(key))
     equal = sum(times for times in mine.values() if times > 1)
     prints = {fingerprint_input(record) for record in records}
     among = sum(times for key, times in mine.items() if key in prints)
@@ -405,9 +405,9 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     return tuple(f"{many:,} canaries {what}" for many, what in remark if many)
 
 
-def _is_read(key: Any) -> bool:
+def _is_fully_read(key: Any) -> bool:
     """Return True if a fingerprint covers the whole content of a record."""
-    return all(map(_is_read, key)) if isinstance(key, tuple) else key is not None
+    return all(map(_is_fully_read, key)) if isinstance(key, tuple) else key is not None
 
 
 def _count_canaries(records: Any, canaries: Any) -> int:

@@ -164,10 +164,10 @@ class OpacusStep:
                 if gradients differ at a second call, or if a gradient is missing or not finite.
         """
         size = _batch_size(records)
-        with self._left_as_found():
+        with self._restore_state():
             if self._gradients is not None:
                 return PreparedBatch(self, self._take_rows(records))
-            held, again = self._backward(records, size), self._backward(records, size)
+            held, again = self._loss_gradients(records, size), self._loss_gradients(records, size)
         _refuse_changes(held, again)
         return PreparedBatch(self, held)
 
@@ -180,11 +180,11 @@ class OpacusStep:
             for part, parameter in zip(parts, self._parameters, strict=True)
         ]
 
-    def _backward(self, records: Any, size: int) -> list[Any]:
+    def _loss_gradients(self, records: Any, size: int) -> list[Any]:
         """Compute the gradients of each record or, for ghost clipping, their clipped sum."""
         for parameter in self._parameters:
             parameter.grad = parameter.grad_sample = parameter.summed_grad = None
-        losses = self._losses(records, size)
+        losses = self._compute_losses(records, size)
         if self._ghost:
             fast = _require_module("opacus.utils.fast_gradient_clipping_utils")
             reduction = self.model.loss_reduction
@@ -203,7 +203,7 @@ class OpacusStep:
                 raise invalid("records", "a batch with finite gradients", "a NaN or infinity")
         return [gradient.detach() for gradient in held]
 
-    def _losses(self, records: Any, size: int) -> Any:
+    def _compute_losses(self, records: Any, size: int) -> Any:
         torch = _require_module("torch")
         assert self.losses is not None
         losses = self.losses(self.model, records)
@@ -228,7 +228,7 @@ class OpacusStep:
         return rows
 
     @contextmanager
-    def _left_as_found(self) -> Iterator[None]:
+    def _restore_state(self) -> Iterator[None]:
         """Within a block, turn dropout off; then restore gradients, buffers and modes."""
         parameters = [(part, part.grad, dict(vars(part))) for part in self.model.parameters()]
         optimizer = dict(vars(self.optimizer))
@@ -267,7 +267,7 @@ class PreparedBatch:
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
         self._step, self._held, self.sizes = step, held, step.sizes
-        with step._left_as_found():
+        with step._restore_state():
             first, second = self._clip(), self._clip()
         # If the clipping is random, there is no clean sum.
         self.clean = first if np.array_equal(first, second) else None
@@ -283,7 +283,7 @@ class PreparedBatch:
             Sums, each of shape `(P,)`.
         """
         step = self._step
-        with step._left_as_found(), seeded_globals(rng), _seeded_own(step.optimizer, rng):
+        with step._restore_state(), seeded_globals(rng), _seed_optimizer(step.optimizer, rng):
             for _ in range(size):
                 self._clip()
                 step.optimizer.add_noise()
@@ -304,7 +304,7 @@ class PreparedBatch:
 
 
 @contextmanager
-def _seeded_own(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
+def _seed_optimizer(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
     """Seed the optimizer's own generator, if there is one, and restore its state."""
     generator = optimizer.generator
     if generator is None or optimizer.secure_mode:
@@ -666,7 +666,7 @@ def _make_noisy_sum(
     chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
     rest = prepare(_leave_out(records, chosen))
     total, without = (
-        _find_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
+        _find_reference_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
     )
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
@@ -745,7 +745,7 @@ class OwnBatch:
 Batch = PreparedBatch | OwnBatch
 
 
-def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
+def _find_reference_sum(batch: Batch, draws: int, seed: int) -> Vector:
     """Return the sum without noise or, if it is unknown, the mean of some draws.
 
     The draws of all batches have the same random numbers, so added noise cancels in the difference
@@ -766,10 +766,10 @@ def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
 
 def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
     """Return the index of the record whose removal changes the sum most."""
-    total = _find_sum(prepare(records), _DRAWS_PER_RECORD, seed)
+    total = _find_reference_sum(prepare(records), _DRAWS_PER_RECORD, seed)
 
     def measure_move(number: int) -> float:
-        without = _find_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
+        without = _find_reference_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
         # Sums of different lengths are refused later, when the message can name both.
         same = len(total) == len(without)
         return float(np.linalg.norm(total - without)) if same else math.inf

@@ -23,7 +23,7 @@ from ...records import Array, Counts, Flags, Ints, Pair
 from ...report.shown import Shown
 from ...structure import inspect
 from ...text import Corpus, TfidfSVD
-from ...text.corpus import likeness
+from ...text.corpus import normalise_likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
 from ..running import audit_cell, load_minilm, require_whole
@@ -131,11 +131,13 @@ def prepare_material(config: Any) -> Material:
 
 def _mark_unseen(corpus: Corpus) -> Flags:
     """Mark the first copy of every test text that is neither a training nor a validation text."""
-    known_texts = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
+    known_texts = {
+        normalise_likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts
+    }
     marks = []
     for text in corpus.test.texts:
-        marks.append(likeness(text) not in known_texts)
-        known_texts.add(likeness(text))
+        marks.append(normalise_likeness(text) not in known_texts)
+        known_texts.add(normalise_likeness(text))
     return np.array(marks)
 
 

@@ -23,7 +23,7 @@ from ...mechanisms.texts import (
     choose_by_length,
     look_up,
     owner_of,
-    rounding_of,
+    relative_tolerance,
     takes_rng,
 )
 from ...packages import has_all, is_tensor, require_module
@@ -100,7 +100,7 @@ def find_method(owner: Any, *names: str) -> Any:
     return next(filter(callable, (getattr(owner, name, None) for name in names)), None)
 
 
-def vectors_of(
+def encode_each_part(
     encode: Callable[..., Any],
     parts: Sequence[Sequence[str]],
     seed: int,
@@ -212,13 +212,13 @@ def check_encoder(
     shown = [f"text {place[text]} of the corpus" for text in chosen]
     if bare is encode and takes_rng(encode):
         reason = "the encoder takes rng, so that it is random"
-        return BatchCheck(np.nan, rounding_of(rounding, dtype[0]), len(chosen), reason)
+        return BatchCheck(np.nan, relative_tolerance(rounding, dtype[0]), len(chosen), reason)
     return check_batches(
-        vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode", shown=shown
+        vectors, chosen, lambda: relative_tolerance(rounding, dtype[0]), name="encode", shown=shown
     )
 
 
-def rows_given(
+def split_given_vectors(
     encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
 ) -> list[Vectors]:
     """Return the given vectors, split into train, valid and test.
@@ -739,7 +739,7 @@ def _fit_estimator(
         model.fit(rows, truth)
         return model
     model = _clone_estimator(estimator, seed)
-    with _ignored_convergence():
+    with _ignore_convergence():
         model.fit(rows, truth)
     return model
 
@@ -777,7 +777,7 @@ def _clone_estimator(estimator: Any, seed: int) -> Any:
 
 
 @contextmanager
-def _ignored_convergence() -> Iterator[None]:
+def _ignore_convergence() -> Iterator[None]:
     """Hide warnings about convergence, because an attack does not need optimal weights."""
     from sklearn.exceptions import ConvergenceWarning
 

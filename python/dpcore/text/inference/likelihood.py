@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...calibration import L2Laplace
 from ...mechanisms import Gaussian, Laplace
 from ...mechanisms.declarations import mechanism_attribute
-from ...mechanisms.texts import owner_of, relative_distances, rounding_of
+from ...mechanisms.texts import owner_of, relative_distances, relative_tolerance
 from ...packages import has_all
 from ...records import attribute_of
 from .attackers import Attacker, Vectors, check_vectors
@@ -273,7 +273,7 @@ def make_likelihood(
     second = check_vectors(clean(list(texts[compared])), places[compared], "clean(texts)")
     if vectors.shape[1] != width or second.shape[1] != width:
         return ()
-    if relative_distances(vectors[compared], second).max() > rounding_of(None, "float16"):
+    if relative_distances(vectors[compared], second).max() > relative_tolerance(None, "float16"):
         # An encoder in training mode: its vectors are random even without the noise.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood

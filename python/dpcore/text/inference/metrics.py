@@ -294,7 +294,7 @@ class Judge:
         """Compute the accuracy or F1 of answers, without an interval."""
         if self.measure == "accuracy":
             return float((answers == self.truth).mean())
-        return float(self._f1_of(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
+        return float(self._f1_from_sums(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
 
     @property
     def ranked_truth(self) -> Any:
@@ -310,7 +310,7 @@ class Judge:
         Args:
             scores: scores of the positive value, shape (n,).
         """
-        inside, outside = self._placements(scores)
+        inside, outside = self._placement_shares(scores)
         area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
         quantile = NormalDist().inv_cdf(1.0 - self._tail)
 
@@ -324,14 +324,14 @@ class Judge:
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
         """Compute the AUC of `scores` minus the AUC of `floor` (DeLong et al., 1988)."""
-        pairs = zip(self._placements(scores), self._placements(floor), strict=True)
+        pairs = zip(self._placement_shares(scores), self._placement_shares(floor), strict=True)
         inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
         variance = sum(float(part.var()) / max(1, part.size - 1) for part in (inside, outside))
         reach = NormalDist().inv_cdf(1.0 - self._tail) * math.sqrt(variance)
         return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
 
-    def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
+    def _placement_shares(self, scores: Vectors) -> tuple[Vectors, Vectors]:
         """Return shares of negatives below each positive, and of positives above each negative."""
         none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
         return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
@@ -359,7 +359,9 @@ class Judge:
         right = (answers == self.truth).sum(axis=1)
         if self.target.several:
             width = len(self.target.names)
-            return self._resampled(right[:, np.newaxis], lambda sums: sums[..., 0] / width, True)
+            return self._bootstrap_interval(
+                right[:, np.newaxis], lambda sums: sums[..., 0] / width, True
+            )
         return self._share(right)
 
     def f1(self, answers: Ints) -> Measured:
@@ -368,7 +370,7 @@ class Judge:
         F1 is for the positive value of one attribute, micro F1 over several attributes, or macro F1
         over more than two values.
         """
-        return self._resampled_f1([answers], self._f1_of)
+        return self._bootstrap_f1_interval([answers], self._f1_from_sums)
 
     def top(self, ranks: Ints) -> Measured:
         """Compute the share of texts whose true value has a rank from 1 to 5."""
@@ -376,7 +378,7 @@ class Judge:
 
     def mean(self, values: Any) -> Measured:
         """Compute the mean of one number per text, such as an error, with a bootstrap interval."""
-        return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
+        return self._bootstrap_interval(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
     def correlation(self, scores: Vectors) -> Measured:
         """Compute Spearman's correlation of scores with the true numbers; 0 for constant scores.
@@ -406,9 +408,11 @@ class Judge:
         interval is from a sign test. For F1, both measures use the same bootstrap samples.
         """
         if self.measure == "f1":
-            return self._resampled_f1(
+            return self._bootstrap_f1_interval(
                 [answers, floor],
-                lambda sums: np.subtract(*(self._f1_of(s) for s in np.split(sums, 2, axis=-1))),
+                lambda sums: np.subtract(
+                    *(self._f1_from_sums(s) for s in np.split(sums, 2, axis=-1))
+                ),
             )
         right, other = (own[:, 0] == self.truth[:, 0] for own in (answers, floor))
         return compare_shares(right, other, self._tail)
@@ -443,14 +447,16 @@ class Judge:
         )
         return csr_array((ones, places), shape=(len(truth), width))
 
-    def _f1_of(self, sums: Any) -> Any:
+    def _f1_from_sums(self, sums: Any) -> Any:
         return _mean_f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
-    def _resampled_f1(self, answers: Sequence[Ints], statistic: Callable[[Any], Any]) -> Measured:
+    def _bootstrap_f1_interval(
+        self, answers: Sequence[Ints], statistic: Callable[[Any], Any]
+    ) -> Measured:
         """Compute a bootstrap interval for a statistic of the counts from `_cells`."""
         if self.target.binary:
             rows = np.hstack([self._cells(self.truth, predicted) for predicted in answers])
-            return self._resampled(rows, statistic)
+            return self._bootstrap_interval(rows, statistic)
         from scipy.sparse import hstack
 
         def expand(kinds: Ints) -> Any:
@@ -458,9 +464,9 @@ class Judge:
             cells = [self._cells(truth, predicted[:, np.newaxis]) for predicted in kinds.T[1:]]
             return hstack(cells, format="csr")
 
-        return self._resampled(np.hstack([self.truth, *answers]), statistic, expand=expand)
+        return self._bootstrap_interval(np.hstack([self.truth, *answers]), statistic, expand=expand)
 
-    def _resampled(
+    def _bootstrap_interval(
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
         expand: Callable[[Any], Any] | None = None
     ) -> Measured:  # fmt: skip

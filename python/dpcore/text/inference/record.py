@@ -15,7 +15,7 @@ from ...records import Record, Result, frozen_array
 from ...report import figures as drawing
 from ...report.rows import format_epsilon
 from ...results.audit_text import format_claim, format_counts
-from ...results.evidence import numerator_first
+from ...results.evidence import put_numerator_first
 from ...results.outputs_audits import OutputsAudit
 from ...suggestions import suggest_arguments
 from . import outcomes
@@ -205,7 +205,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         audit = self.certified
         if isinstance(audit, str) or audit.doubts or audit.counts is None:
             return False
-        counts = numerator_first(audit.counts, audit.direction)
+        counts = put_numerator_first(audit.counts, audit.direction)
         return clopper_pearson(counts, 0.0, (1.0 + self.confidence) / 2.0) > 0.0
 
     @property
@@ -233,8 +233,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         A baseline is the best inference that does not use the vectors. If there are three measures,
         the result is for the measure with the fewest such baselines.
         """
-        left = [self._list_left(self.floors)]
-        left += [self._list_left(measure.floors) for measure in self.measures]
+        left = [self._list_floors_left(self.floors)]
+        left += [self._list_floors_left(measure.floors) for measure in self.measures]
         return min(left, key=len)
 
     @property
@@ -242,9 +242,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """Names of the measures by which the attacker beats every baseline significantly."""
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
-        return tuple(name for name, floors in tests if not self._list_left(floors))
+        return tuple(name for name, floors in tests if not self._list_floors_left(floors))
 
-    def _list_left(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
+    def _list_floors_left(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
         leak = self.certified_leak
         return tuple(
             floor.name
@@ -511,7 +511,7 @@ def draw_figure(inference: Inference, ax: Any = None) -> Figure:
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
     title = f"{_format_inference_title(inference)}\n{inference.attacker}, {inference.transform}"
     axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="medium")
-    drawing.thin_axes(axes)
+    drawing.hide_outer_spines(axes)
     # The legend is below the axes; inside, it would cover a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)

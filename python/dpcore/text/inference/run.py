@@ -33,11 +33,11 @@ from .attackers import (
     attackers_of,
     check_encoder,
     choose_encodings,
+    encode_each_part,
     encoder_of,
     estimate_seconds,
     fit_attacker,
-    rows_given,
-    vectors_of,
+    split_given_vectors,
 )
 from .encodings import Encodings, copy_vectors
 from .likelihood import is_likelihood, make_likelihood, split_attackers
@@ -97,7 +97,7 @@ class Beyond:
 declare("Beyond", Beyond)
 
 
-def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None:
+def reason_not_certified(target: Target, neighbours: str | None, smallest: int) -> str | None:
     """Return the reason why no bound on epsilon can be certified, or None if one can."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
@@ -330,7 +330,7 @@ def infer(
     target, parts = parts_of(corpus, attribute, kind)
     measures = _measures_for(target, measure)
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
-    reason = why_not(target, neighbours, smallest)
+    reason = reason_not_certified(target, neighbours, smallest)
     claim, delta = _read_inference_claim(encode, claim, delta, reason)
     others, is_likelihood_requested = split_attackers(attackers)
     given_attackers: tuple[Attacker, ...] = ()
@@ -340,7 +340,7 @@ def infer(
     if function is None:
         if copies is not None:
             raise invalid("copies", "None where vectors are given", copies)
-        encoded = _Encoded(rows_given(encode, vectors, corpus.texts, parts.rows), [], None)
+        encoded = _Encoded(split_given_vectors(encode, vectors, corpus.texts, parts.rows), [], None)
     else:
         encoded = _encode_parts(function, parts, given_attackers, seed, copies, progress)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
@@ -353,7 +353,7 @@ def infer(
         raise invalid("attackers", need, attackers)
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
-    tried = _try_all(given_attackers, encoded, judges[0], progress)
+    tried = _fit_all_attackers(given_attackers, encoded, judges[0], progress)
     cells = _number_cells(parts, "median" if target.is_number else "majority")
     choices = _choose_attackers(tried, judges[1], measures, cells[1])
     best = alone = _find_headline(choices)
@@ -368,7 +368,9 @@ def infer(
     groups = _number_groups(corpus.groups, parts)
     # Each chosen model scores the test texts once, for all measures that chose it.
     models = {id(option.model): option.model for option in choices}
-    answered = {key: _ask_test(model, rows[2], parts.truth[2]) for key, model in models.items()}
+    answered = {
+        key: _score_test_texts(model, rows[2], parts.truth[2]) for key, model in models.items()
+    }
     level = (1.0 - confidence) / 2.0 / len(choices)
     tests = [
         _measure_floors(
@@ -430,7 +432,7 @@ def _encode_parts(
         if progress is not False:
             bar.forecast(f"{total:,} texts to encode", estimate_seconds(function, parts.texts))
         begun = time.perf_counter()
-        rows = vectors_of(function, parts.texts, seed, parts.rows)
+        rows = encode_each_part(function, parts.texts, seed, parts.rows)
         seconds = (time.perf_counter() - begun) * len(parts.texts[0]) / total
         train = parts.texts[0], rows[0], parts.rows[0].tolist()
         further, number = copy_vectors(function, *train, seed, seconds if is_used else None, copies)
@@ -464,7 +466,7 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
     return (measure,)
 
 
-def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
+def _score_test_texts(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
     """Return scores of the test texts, and the ranks of their true values or None.
 
     Ranks exist only if the attribute has more than two values.
@@ -492,7 +494,7 @@ def _number_cells(parts: Parts, name: str) -> list[Cells]:
     return cell_numbers
 
 
-def _try_all(
+def _fit_all_attackers(
     attackers: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
 ) -> list[Tried]:
     """Fit all attackers on the training texts, and return them with scores of validation texts."""

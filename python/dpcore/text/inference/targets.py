@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ...errors import about, choice, invalid, mistyped, show
 from ...packages import has_all
 from ...records import Ints
-from ..corpus import SPLITS, Corpus, likeness
+from ..corpus import SPLITS, Corpus, normalise_likeness
 
 _UNNAMED_COLUMN: Final = "attribute"
 """Name of a column that was passed without a name."""
@@ -190,7 +190,7 @@ def _select_texts(
     texts: Sequence[Sequence[str]],
 ) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
     """Return masks of the texts to use, and the number of texts left out for each reason."""
-    train, *others = ([likeness(text) for text in part] for part in texts)
+    train, *others = ([normalise_likeness(text) for text in part] for part in texts)
     kept, left_out, earlier_texts = [np.ones(len(train), bool)], dict[str, int](), set(train)
     for part, earlier, keys in zip(SPLITS[1:], ("train", "train or valid"), others, strict=True):
         is_known = np.array([key in earlier_texts for key in keys], bool)

@@ -585,7 +585,7 @@ def fit(
         lr=lr, hidden=hidden, layers=layers, dropout=dropout,
     )  # fmt: skip
     if epsilon is not None:
-        plan = _add_noise(plan, epsilon, delta, clip, len(train))
+        plan = _plan_noise(plan, epsilon, delta, clip, len(train))
     from ...torch.mechanisms import device_of
     from .network import draw_weights, learn_plain, learn_private, make_network
 
@@ -606,7 +606,7 @@ def fit(
     network.to(place)
     if plan.is_private:
         made = learn_private(network, numbers, plan, generator, progress)
-        made |= _spend_epsilons(plan, made["steps"])
+        made |= _compute_epsilons(plan, made["steps"])
         network = make_network(rows.size, plan, network)
     else:
         made = learn_plain(network, numbers, valid_numbers, plan, generator, progress)
@@ -686,7 +686,7 @@ def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> Fit
     return FitPlan(**filled | {name: getattr(recipe, name) for name in names})
 
 
-def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> FitPlan:
+def _plan_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> FitPlan:
     """Return the plan with the noise that gives epsilon by Opacus' PRV accountant.
 
     Args:
@@ -738,7 +738,7 @@ def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
     return float(np.exp(word_losses.mean())) if word_losses.size else None
 
 
-def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
+def _compute_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
     """Return epsilon after some steps from Opacus' PRV and RDP accountants; inf without noise."""
     kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
     if not plan.sigma:

@@ -317,7 +317,7 @@ def learn_private(
     def run_epoch(epoch: int) -> float:
         network.train()
         for batch in sampler:
-            _make_step(model, optimizer, [rows[number] for number in batch], plan, epoch)
+            _take_private_step(model, optimizer, [rows[number] for number in batch], plan, epoch)
         return 0.0
 
     with warnings.catch_warnings():
@@ -340,7 +340,7 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     return [batches[number] for number in rng.permutation(len(batches))]
 
 
-def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:
+def _take_private_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:
     """Make one DP-SGD step for a batch, which may be empty, in chunks that fit into memory."""
     size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
     chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]

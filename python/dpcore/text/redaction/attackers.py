@@ -255,13 +255,13 @@ class TextEstimator:
         if name in ESTIMATOR_ANSWERS:
             if has_all(self._model, "scores"):
                 if name == "decision_function":
-                    return self._score
+                    return self._score_texts
             elif has_all(self._model, name):
                 answer = getattr(self._model, name)
                 return (lambda rows: answer(self._select(rows))) if callable(answer) else answer
         raise AttributeError(name)
 
-    def _score(self, rows: _Floats) -> _Floats:
+    def _score_texts(self, rows: _Floats) -> _Floats:
         need = "ones whose scores(texts) returns a finite number for each text"
         scores = numeric("attackers", need, self._model.scores(self._select(rows)))
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():

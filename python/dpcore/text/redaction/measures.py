@@ -18,7 +18,7 @@ from ...report.shown import Shown
 from ...suggestions import suggest_arguments
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
-from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
+from ..inference.attackers import TRANSFORMS, attackers_of, encode_each_part
 from ..tfidf import TfidfSVD
 from .attackers import NGramRegression, TextEstimator
 from .masking import MASK, split_words
@@ -178,7 +178,7 @@ def compute_features(
         encoder = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD)
         vectors = encoder.fit(background, allow_fewer=True)(filled)
     if study.encode is not None:
-        vectors = vectors_of(study.encode, [list(redacted)], seed)[0]
+        vectors = encode_each_part(study.encode, [list(redacted)], seed)[0]
     counts = np.array([[text.count(MASK), len(split_words(text))] for text in redacted], float)
     share = counts[:, :1] / np.maximum(1.0, counts[:, 1:])
     return Features(weights, names, frequent, vectors, np.hstack([counts, share]))
@@ -256,11 +256,14 @@ def _make_set_attackers(
             name="logistic regression on words",
         ),
         *(Attacker(TextEstimator(attacker, redacted), name=name) for attacker, name in readers),
-        *(_on_columns(attacker, features.vectors) for attacker in (regression, *on_vectors)),
+        *(
+            _restrict_to_columns(attacker, features.vectors)
+            for attacker in (regression, *on_vectors)
+        ),
     ]
 
 
-def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
+def _restrict_to_columns(attacker: Attacker, columns: Floats) -> Attacker:
     """Return an attacker that receives row numbers of texts, and uses these rows of `columns`."""
     change = attacker.transform
     change = TRANSFORMS[change] if isinstance(change, str) else change
@@ -307,9 +310,9 @@ def measure_figures(
     """
     attackers = _make_set_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
-    trees = _on_columns(Attacker(_make_trees()), features.vectors)
+    trees = _restrict_to_columns(Attacker(_make_trees()), features.vectors)
     counting = [
-        _on_columns(Attacker(model), features.counts)
+        _restrict_to_columns(Attacker(model), features.counts)
         for model in (_make_scaled_regression(), _make_trees())
     ]
     rng = np.random.default_rng([seed, 1])

@@ -543,14 +543,14 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
             torch.from_numpy(generator.normal(size=shape) / shape[0] ** 0.5)
             .float()
             .requires_grad_()
-            for size, after in pairwise(self._sizes)
+            for size, after in pairwise(self._layer_sizes)
             for shape in ((size, after), (1, after))
         ]
         optimiser = torch.optim.Adam(layers, lr=_LEARNING_RATE)
         batch = min(_DOCUMENTS_PER_BATCH, *map(len, rows))
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
             chosen = [[part[i] for i in generator.permutation(len(part))[:batch]] for part in rows]
-            softened = [self._soften(torch, layers, table, part) for part in chosen]
+            softened = [self._mean_soft_masked(torch, layers, table, part) for part in chosen]
             loss = _symmetric_gaussian_divergence(*softened)
             optimiser.zero_grad()
             loss.backward()
@@ -568,7 +568,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return levels
 
     @property
-    def _sizes(self) -> tuple[int, ...]:
+    def _layer_sizes(self) -> tuple[int, ...]:
         return self.vectors.dim, self.hidden, self.hidden, self.hidden, 1
 
     def _scale_vectors(self) -> Floats:
@@ -590,7 +590,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
     def _rank(self, rows: Floats) -> Floats:
         at = 0
-        for size, after in pairwise(self._sizes):
+        for size, after in pairwise(self._layer_sizes):
             weights = self.parameters[at : at + size * after].reshape(size, after)
             at += (size + 1) * after
             outputs = rows @ weights + self.parameters[at - after : at]
@@ -599,7 +599,9 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         ranks: Floats = outputs[:, 0]
         return ranks
 
-    def _soften(self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]) -> Any:
+    def _mean_soft_masked(
+        self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]
+    ) -> Any:
         """Return the mean vector of each text, with soft masks on the words of high rank."""
         sizes = np.array([len(part) for part in texts])
         # The row of zeros fills the places after the last word of a text.

@@ -26,7 +26,7 @@ from ...report.rows import Row
 from ...streams import Rng, seed_of
 from ...suggestions import suggest_arguments
 from .. import figure_tables
-from ..corpus import likeness
+from ..corpus import normalise_likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
 from ..words import Linkage
@@ -493,7 +493,7 @@ class _StudySplit:
             cell = self.known[redacted]
             masked = np.concatenate(own[: len(study.texts)]) <= (level or 0.0)
             figures = replace(cell.figures, masked=float(masked.mean()))
-            yield level, cell._replace(figures=figures), 1.0 / len(points)
+            yield level, cell._take_content_of(figures=figures), 1.0 / len(points)
 
     def _measure_texts(self, documents: Sequence[str]) -> _SplitFigures:
         study, parts = self.study, self.parts
@@ -542,7 +542,7 @@ def _read_study(
     sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
     kept = []
     for name, texts in zip(("sensitive", "safe"), sets, strict=True):
-        firsts = {likeness(text): row for row, text in reversed(list(enumerate(texts)))}
+        firsts = {normalise_likeness(text): row for row, text in reversed(list(enumerate(texts)))}
         kept.append(dict(sorted(firsts.items(), key=lambda item: item[1])))
         if len(firsts) < _MIN_SET_TEXTS:
             raise errors.invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
@@ -552,7 +552,9 @@ def _read_study(
         columns[row] for columns, rows in zip(sets, kept, strict=True) for row in rows.values()
     )
     others = None if public is None else texts_of("public", public)
-    if common := sum(any(likeness(text) in rows for rows in kept) for text in others or ()):
+    if common := sum(
+        any(normalise_likeness(text) in rows for rows in kept) for text in others or ()
+    ):
         raise errors.invalid("public", "without texts of either set", f"{common:,} of them")
     truth = np.repeat(np.array([1, 0]), list(map(len, kept)))
     labels = _read_labels(utility, len(sets[1]), list(kept[1].values()))

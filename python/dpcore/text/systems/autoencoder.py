@@ -192,9 +192,13 @@ class Decoder(torch.nn.Module):
             token.
         """
         with torch.no_grad():
-            return [text for part in vectors.split(_TEXTS_PER_BATCH) for text in self._greedy(part)]
+            return [
+                text
+                for part in vectors.split(_TEXTS_PER_BATCH)
+                for text in self._decode_greedily(part)
+            ]
 
-    def _greedy(self, vectors: Any) -> list[str]:
+    def _decode_greedily(self, vectors: Any) -> list[str]:
         last = torch.full((len(vectors), 1), START, device=vectors.device)
         state, words = None, []
         for _ in range(self.words.longest):

@@ -117,7 +117,7 @@ class TextClassifier(Labelling, Saved):
         """Create the layer that adds the training noise of an epsilon."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
-    def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
+    def _make_adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
         """Create an adversary that is trained against the extractor, or return None."""
         return None
 
@@ -138,7 +138,9 @@ class TextClassifier(Labelling, Saved):
         texts = tuple(part.texts)
         # Weights are drawn on the CPU, so they are the same on every device.
         with seeded_torch(source):
-            bag = self._extractor(part) if ready is None else self._bag(ready.vocabulary)
+            bag = (
+                self._fitted_extractor(part) if ready is None else self._make_bag(ready.vocabulary)
+            )
             is_bag = isinstance(bag, Bag)
             bag.to(place)
             units = bag(texts).float() if ready is None else ready.units
@@ -153,7 +155,7 @@ class TextClassifier(Labelling, Saved):
             losses, partial = training.train_classifier(
                 bag if is_bag else torch.nn.Identity(), self._transform, head, units, truth,
                 noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
-                adversary=self._adversary(part, width, units, rival), progress=progress,
+                adversary=self._make_adversary(part, width, units, rival), progress=progress,
             )  # fmt: skip
         head.eval()
         if is_bag:
@@ -188,12 +190,12 @@ class TextClassifier(Labelling, Saved):
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
-        kind = (self.unknown, self.min_count, self._reserved)
+        kind = (self.unknown, self.min_count, self._reserved_tokens)
         if not isinstance(corpus, Prepared):
             part = training_part(corpus)
             vocabulary = Vocabulary.from_texts(
                 part.texts, unknown=self.unknown, min_count=self.min_count, ngrams=2,
-                reserved=self._reserved,
+                reserved=self._reserved_tokens,
             )  # fmt: skip
             return Prepared(part, vocabulary, training.units_of(vocabulary, part.texts), kind)
         if corpus.kind != kind:
@@ -201,11 +203,11 @@ class TextClassifier(Labelling, Saved):
             raise invalid("corpus", requirement, corpus.kind)
         return corpus
 
-    def _bag(self, vocabulary: Vocabulary) -> Bag:
+    def _make_bag(self, vocabulary: Vocabulary) -> Bag:
         assert self.dim is not None
         return Bag(vocabulary, self.dim, self.dropout)
 
-    def _extractor(self, part: Corpus) -> Any:
+    def _fitted_extractor(self, part: Corpus) -> Any:
         """Return the user's encoder; fit a `TfidfSVD` first if it is not fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
@@ -240,8 +242,8 @@ class TextClassifier(Labelling, Saved):
         self.labels = np.array(state["labels"])
         self.head = torch.nn.Linear(state["width"], len(self.labels))
         if self.given is None:
-            vocabulary = Vocabulary(state["words"], self.unknown, self._reserved, ngrams=2)
-            self.extractor = self._bag(vocabulary).eval()
+            vocabulary = Vocabulary(state["words"], self.unknown, self._reserved_tokens, ngrams=2)
+            self.extractor = self._make_bag(vocabulary).eval()
         else:
             self.extractor = encoder_of(self.given)
 
@@ -300,7 +302,7 @@ class TextClassifier(Labelling, Saved):
         return super().from_arguments({**arguments, **made_of}, place, config)
 
     @property
-    def _reserved(self) -> tuple[str, ...]:
+    def _reserved_tokens(self) -> tuple[str, ...]:
         zeroed = self.dropout is not None and self.dropout.mask == "zero_id"
         # With a token for unknown words, number 0 is this token, as in the study.
         return (_ZERO_WORD,) if zeroed and self.unknown == "drop" else ()
@@ -519,13 +521,13 @@ class DPNR(TextSystem, TextClassifier):
         layer = self._layer(self.epsilon, self.head.in_features)
         # While the width is determined, masks would draw from the user's generator, so they are
         # turned off.
-        with self._without_masks():
+        with self._without_word_dropout():
             private = PrivateEncoder(
                 self.extractor, self.transform, epsilon=self.epsilon, noise=layer, strict=False
             )
         self.private = private.to(self.head.weight.device)
 
-    def _without_masks(self) -> AbstractContextManager[None]:
+    def _without_word_dropout(self) -> AbstractContextManager[None]:
         """Return a context manager that turns off word dropout."""
         return self.extractor.whole() if isinstance(self.extractor, Bag) else nullcontext()
 
@@ -576,7 +578,7 @@ class DPNR(TextSystem, TextClassifier):
         Returns:
             A tensor of shape `(len(texts), d)`.
         """
-        with self._without_masks():
+        with self._without_word_dropout():
             return super().clean(texts)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
@@ -598,7 +600,7 @@ class DPNR(TextSystem, TextClassifier):
             TypeError: if `texts` is a single string, or an entry is not a string.
             ValueError: if the model is not fitted, a text is empty, or all texts are equal.
         """
-        with self._without_masks():
+        with self._without_word_dropout():
             pair = super().worst_pair(texts, progress=progress)
         if self.dropout is not None:
             self.require_private("compares texts").worst = (pair, None)

@@ -537,7 +537,7 @@ class DPTextModel(TextSystem, Labelling):
         return self._protect_fitted(texts, pair, progress)
 
     @property
-    def _apart(self) -> float:
+    def _largest_distance(self) -> float:
         """Largest L1 distance between two clipped vectors."""
         return float(sensitivity.sensitivity(self.transform.range(self.dim), "l1").value)
 
@@ -547,9 +547,11 @@ class DPTextModel(TextSystem, Labelling):
             LaplaceNoise if self.noise == "repaired" else partial(DPTextNoiseLayer, nan=self.noise)
         )
         if self.learn:
-            layer = kind(sensitivity=self._apart, epsilon=epsilon, trainable=True, cap=self.cap)
+            layer = kind(
+                sensitivity=self._largest_distance, epsilon=epsilon, trainable=True, cap=self.cap
+            )
         else:
-            layer = kind(calibration.laplace(epsilon, self._apart))
+            layer = kind(calibration.laplace(epsilon, self._largest_distance))
         words = self.words or _DEFAULT_WORD_LIMITS[self.extractor]
         coder = CODERS[self.extractor](vocabulary, self.dim, words)
         head = torch.nn.Linear(self.dim, len(self.labels))

@@ -37,7 +37,7 @@ from .training import Trained
 _WEIGHTS_FILE: Final = "model.safetensors"
 
 
-def _format_word(cls: type) -> str:
+def _folder_format(cls: type) -> str:
     return f"dpcore.text.{cls.__name__.removesuffix('Model')}/1"
 
 
@@ -61,7 +61,7 @@ def write_folder(
         OSError: if the folder cannot be written.
     """
     files = require_module("safetensors.torch", "save_pretrained")
-    place = write_config(folder, {"format": _format_word(cls), **config})
+    place = write_config(folder, {"format": _folder_format(cls), **config})
     held = torch.nn.ModuleDict(parts).state_dict()
     tensors = {name: value.detach().cpu().contiguous() for name, value in held.items()}
     write_file(place / _WEIGHTS_FILE, files.save(tensors), "folder")
@@ -79,7 +79,7 @@ def read_model_folder(
         ValueError: if the folder holds a model of another class, or the keys of config.json differ
             from `keys`.
     """
-    return read_config(folder, _format_word(cls), {"format", *keys})
+    return read_config(folder, _folder_format(cls), {"format", *keys})
 
 
 def load_weights(place: Path, parts: dict[str, Any]) -> None:

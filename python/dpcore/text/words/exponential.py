@@ -370,7 +370,9 @@ class CusText(TableMechanism):
 
         The claimed epsilon holds only for two such words.
         """
-        numbers = np.unique(np.sort(self._lists, axis=1), axis=0, return_inverse=True)[1].ravel()
+        numbers = np.unique(np.sort(self._output_lists, axis=1), axis=0, return_inverse=True)[
+            1
+        ].ravel()
         is_same: npt.NDArray[np.bool_] = numbers[:, None] == numbers
         return is_same
 
@@ -386,7 +388,7 @@ class CusText(TableMechanism):
         return differ
 
     @cached_property
-    def _lists(self) -> Ints:
+    def _output_lists(self) -> Ints:
         """Positions of the words in the list of each word, shape `(V, k)`; -1 fills short lists."""
         left = np.arange(len(self.vectors))
         if self.mapping == "aggressive":
@@ -404,7 +406,7 @@ class CusText(TableMechanism):
         return among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
 
     def _rows_of(self, numbers: Ints) -> Floats:
-        vectors, lists = self.vectors.vectors, self._lists[numbers]
+        vectors, lists = self.vectors.vectors, self._output_lists[numbers]
         there = lists >= 0
         apart = np.linalg.norm(vectors[numbers][:, None] - vectors[lists], axis=2)
         least = np.where(there, apart, np.inf).min(axis=1, keepdims=True)

@@ -209,7 +209,7 @@ def _describe_exactness(is_exact: bool) -> str:
 def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> TextLoss:
     """Compute the privacy losses between the two texts a and b, for `WordMechanism.text_loss`."""
     delta = confidence_level(delta, "delta")
-    first, second, differ = mechanism._read_two(a, b, choice("unknown", unknown, UNKNOWN))
+    first, second, differ = mechanism._read_both_inputs(a, b, choice("unknown", unknown, UNKNOWN))
     pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
     is_known = pairs.max() < size
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf

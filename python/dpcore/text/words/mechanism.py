@@ -162,7 +162,7 @@ class WordMechanism(Record):
                 have different lengths. For texts of different lengths the privacy loss is infinite,
                 so no claim covers the pair.
         """
-        first, second, _ = self._read_two(a, b)
+        first, second, _ = self._read_both_inputs(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
@@ -363,7 +363,7 @@ class WordMechanism(Record):
             words = [word for word in words if word in rows]
         return words, [rows.get(word, size) for word in words]
 
-    def _read_two(
+    def _read_both_inputs(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the word numbers of two inputs, and a mask of the places with different words."""
@@ -499,16 +499,16 @@ class TableMechanism(WordMechanism):
         out = np.empty(size, np.int64)
         # The draws do not depend on which rows are prepared together.
         for start in range(0, len(numbers), most):
-            prepared = self._prepare_last(numbers[start : start + most].tobytes())
+            prepared = self._cached_preparation(numbers[start : start + most].tobytes())
             _core.draw_words(*prepared, inputs, seed, out, _core.cores())
         return out
 
     @cached_property
-    def _prepare_last(self) -> Callable[[bytes], _PreparedRows]:
+    def _cached_preparation(self) -> Callable[[bytes], _PreparedRows]:
         """Function from word numbers (as bytes) to prepared rows; it caches its last result."""
-        return lru_cache(maxsize=1)(self._prepare)
+        return lru_cache(maxsize=1)(self._prepare_table_rows)
 
-    def _prepare(self, key: bytes) -> _PreparedRows:
+    def _prepare_table_rows(self, key: bytes) -> _PreparedRows:
         numbers, outputs = np.frombuffer(key, np.int64), self.shape[1]
         if outputs > _MAX_ROW_OUTPUTS:
             raise errors.invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
