@@ -86,7 +86,7 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
         return
     if again and is_new:
         voided = (*before.voided, before.number)
-        write_atomically(path, json.dumps(entry._take_content_of(voided=voided)._asdict()))
+        write_atomically(path, json.dumps(entry._replace(voided=voided)._asdict()))
         return
     if is_new:
         run.place.unlink(missing_ok=True)

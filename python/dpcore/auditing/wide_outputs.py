@@ -268,7 +268,7 @@ class WideReading:
         whole = []
         for scored in self.whole:
             values = scores_of(scored.score, outputs[0]), scores_of(scored.score, outputs[1])
-            whole.append(scored._take_content_of(values=_append_rows(scored.values, values, most)))
+            whole.append(scored._replace(values=_append_rows(scored.values, values, most)))
         return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
 
     def make_scores(self, name: str) -> tuple[Score, ...]:

@@ -609,10 +609,10 @@ def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Seq
             reason = f"texts, because {tables[at].name} has {reason}"
             kind = Kind("text", reason)
         joined = [kind, kind]
-        joined[at], joined[1 - at] = kind, kind._take_content_of(reason=reason)
-        joined[place] = joined[place]._take_content_of(table=formats[1 - place])
+        joined[at], joined[1 - at] = kind, kind._replace(reason=reason)
+        joined[place] = joined[place]._replace(table=formats[1 - place])
         return joined
-    joined[1 - at] = kind._take_content_of(reason=reason)
+    joined[1 - at] = kind._replace(reason=reason)
     return joined
 
 

@@ -263,7 +263,7 @@ def translate_numbers(request: Request, table: Table) -> Request:
     """Replace column numbers, which refer to the first of two tables, by its column names."""
     names = request.names
     if names is None or table.names in (None, names):
-        return request._take_content_of(names=None)
+        return request._replace(names=None)
     first = Table("", names, (np.empty(0),) * len(names))
 
     def translate(choice: Any, argument: str) -> Any:
@@ -318,7 +318,7 @@ def _list_excluded(table: Table, request: Request) -> set[int]:
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
     """Raise an error if an entry of `exclude` does not exclude a column of any table."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
-        excluded = request._take_content_of(exclude=entry)
+        excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)
         if not (is_name and any(_list_excluded(table, excluded) for table in tables)):
             place_of(tables[0], entry, "exclude")

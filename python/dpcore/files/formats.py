@@ -68,7 +68,7 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
     A text column that must be read again as another type has no values yet. Its entry in
     `Table.cells` has ``is_unread=True``.
     """
-    return _read_once(path, request._take_content_of(kind=reader.find_kind(path)), reader)
+    return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
 
 
 def read_again(
@@ -87,15 +87,15 @@ def read_again(
         ValueError: if the file has changed since the first reading.
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
-    repeated = request._take_content_of(kind=reader.find_kind(path), kinds=decided)
+    repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
     again = _read_once(path, repeated, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
-        place: each._take_content_of(kind=decided.get(place, each.kind))
+        place: each._replace(kind=decided.get(place, each.kind))
         for place, each in again.cells.items()
     }
-    return again._take_content_of(cells=cells)
+    return again._replace(cells=cells)
 
 
 def _read_once(path: Path, request: Request, reader: Reader) -> Table:
@@ -214,7 +214,7 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
         raise ImportError(f"reading {file.name} {text}: {error}") from None
     table = frames.read_columns(frame, file.name, request)
     assert table is not None
-    return table._take_content_of(found=Found("parquet", sha256=file.sha256))
+    return table._replace(found=Found("parquet", sha256=file.sha256))
 
 
 class Format(NamedTuple):

@@ -71,7 +71,7 @@ def add_missing_names(table: Table, names: Iterable[str]) -> Table:
         return table
     nothing = np.full(len(table.columns[0]), None, dtype=object)
     columns = table.columns + (nothing,) * len(lacking)
-    return table._take_content_of(names=own + lacking, columns=columns)
+    return table._replace(names=own + lacking, columns=columns)
 
 
 def match_units(
@@ -93,8 +93,8 @@ def match_units(
             columns[place], columns_prime[other], title
         )
         notes += differences
-    first = first._take_content_of(columns=tuple(columns))
-    return first, second._take_content_of(columns=tuple(columns_prime)), tuple(notes)
+    first = first._replace(columns=tuple(columns))
+    return first, second._replace(columns=tuple(columns_prime)), tuple(notes)
 
 
 def match_spellings(

@@ -144,7 +144,7 @@ def read_matched(
     names = None
     for (name, value), column in zip(values.items(), groups, strict=True):
         of = column if is_column(column) else None
-        requests.append(request._take_content_of(names=names, groups=of))
+        requests.append(request._replace(names=names, groups=of))
         tables.append(_open_table(value, requests[-1], name, reader))
         names = tables[0] and tables[0].names
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
@@ -319,7 +319,7 @@ def split_outputs_by_label(
         ValueError: if a column, a label or a group is missing, if a label is unknown, if the number
             of labels or groups differs from the number of rows, or if all rows have one label.
     """
-    request = request._take_content_of(label=label if is_column(label) else None)
+    request = request._replace(label=label if is_column(label) else None)
     read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
     rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
     if labels is None:
@@ -332,7 +332,7 @@ def split_outputs_by_label(
         raise invalid("label", "a column with rows for both sides", sizes)
     cells = [
         [
-            each and each._take_content_of(codes=None if each.codes is None else each.codes[side])
+            each and each._replace(codes=None if each.codes is None else each.codes[side])
             for each in read.cells
         ]
         for side in (is_x, ~is_x)

@@ -654,13 +654,13 @@ def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]
     blocks = -(-task.end // source.block) - task.first // source.block
     if blocks > 1:
         middle = (task.first // source.block + blocks // 2) * source.block
-        return [task._take_content_of(end=middle), task._take_content_of(first=middle)]
+        return [task._replace(end=middle), task._replace(first=middle)]
     if task.losses + 1 >= _MAX_LOSSES:
         number = task.first // source.block
         raise RuntimeError(
             f"block {number} of {source.name} was lost {_MAX_LOSSES} times with its worker: {error}"
         ) from error
-    return [task._take_content_of(losses=task.losses + 1)]
+    return [task._replace(losses=task.losses + 1)]
 
 
 def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]:

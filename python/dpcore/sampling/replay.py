@@ -362,7 +362,7 @@ class _BlockOrder:
                 if not self.block_of or (lag, following) not in self._used:
                     # For calls, only pairs that share no block are counted.
                     rows = min(run.rows, mark.rows)
-                    runs[following] = run._take_content_of(length=run.length + 1, rows=rows)
+                    runs[following] = run._replace(length=run.length + 1, rows=rows)
                     self._used.add((lag, here))
             elif call is not None and call[1] != self.block_of[here][1]:
                 # Outputs on two different inputs show no repetition if they differ.

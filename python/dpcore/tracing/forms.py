@@ -223,7 +223,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         )
         self._meeting = self._meeting if other is None else other._meeting
 
-    def _take_content_of(self, other: Any) -> NoisyValue:
+    def _replace(self, other: Any) -> NoisyValue:
         """Replace the content by that of another traced number, for operations in place."""
         if not self.ndim:
             return other  # type: ignore[no-any-return]
@@ -262,16 +262,16 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
     def __iadd__(self, other: Any) -> Any:
-        return self._take_content_of(add_forms(self, other, 1))
+        return self._replace(add_forms(self, other, 1))
 
     def __isub__(self, other: Any) -> Any:
-        return self._take_content_of(add_forms(self, other, -1))
+        return self._replace(add_forms(self, other, -1))
 
     def __imul__(self, other: Any) -> Any:
-        return self._take_content_of(scale_form(self, other, "multiplied"))
+        return self._replace(scale_form(self, other, "multiplied"))
 
     def __itruediv__(self, other: Any) -> Any:
-        return self._take_content_of(scale_form(self, other, "divided"))
+        return self._replace(scale_form(self, other, "divided"))
 
     def __abs__(self) -> Any:
         sign = np.where(compare_forms(self, 0, "greater_equal"), 1, -1)
@@ -427,7 +427,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         if out is None:
             return result
         if is_noisy(out):
-            return out._take_content_of(np.asarray(result) if not is_noisy(result) else result)
+            return out._replace(np.asarray(result) if not is_noisy(result) else result)
         # Noise enters a plain array: this is a reading.
         out[...] = read_deep(result, name)
         return out

@@ -493,7 +493,7 @@ class _StudySplit:
             cell = self.known[redacted]
             masked = np.concatenate(own[: len(study.texts)]) <= (level or 0.0)
             figures = replace(cell.figures, masked=float(masked.mean()))
-            yield level, cell._take_content_of(figures=figures), 1.0 / len(points)
+            yield level, cell._replace(figures=figures), 1.0 / len(points)
 
     def _measure_texts(self, documents: Sequence[str]) -> _SplitFigures:
         study, parts = self.study, self.parts
