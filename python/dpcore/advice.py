@@ -139,14 +139,14 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
     return "" if closest is None else f" (did you mean {closest!r}?)"
 
 
-def called_here(name: str, names: Sequence[str]) -> str | None:
+def find_own_argument_name(name: str, names: Sequence[str]) -> str | None:
     """Return the name of dpcore's argument with the meaning of another package's argument.
 
     `name` is the other package's argument, and `names` are the arguments of a dpcore function. The
     result is None if the function has no such argument.
 
     Example:
-        >>> called_here("seed", ["claim", "rng"])
+        >>> find_own_argument_name("seed", ["claim", "rng"])
         'rng'
     """
     return next((other for other in FOREIGN_ARGUMENTS.get(name, ()) if other in names), None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .auditing.arguments import Arguments, collect_arguments
-from .auditing.registered_parts import read_registered_parts, register_look, register_part
+from .auditing.registered_parts import read_registered_parts, register_early_look, register_part
 from .auditing.run import count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
 from .errors import about, flag, integer, invalid, mistyped
@@ -264,7 +264,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
     is_registered_look, note = read_registered_parts(counted_runs)
     if missing:
-        register_look(counted_runs)
+        register_early_look(counted_runs)
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True

@@ -16,7 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, TypeVar
 
-from .advice import ARGUMENT_ADVICE, MISSING_ADVICE, SUGGESTED_FORMS, called_here, suggest_word
+from .advice import (
+    ARGUMENT_ADVICE,
+    MISSING_ADVICE,
+    SUGGESTED_FORMS,
+    find_own_argument_name,
+    suggest_word,
+)
 from .annotations import describe_hint, fits_hint, hints_of
 from .errors import argument_of, mistyped
 
@@ -188,7 +194,7 @@ def _write_pair_of(mechanism: Any, dim: Any) -> str:
 def _suggest_argument(argument: str, names: Sequence[str]) -> str:
     """Return the end of a message, which suggests an argument, or "" without a suggestion."""
     argument = argument.lower() if argument.lower() in ("x", "x_prime") else argument
-    other = called_here(argument, names)
+    other = find_own_argument_name(argument, names)
     if other is not None:
         return f" (did you mean {SUGGESTED_FORMS.get((argument, other), repr(other))}?)"
     advice = (

@@ -17,12 +17,12 @@ from dpcore.attacks.attack import Goal, choose_events
 from dpcore.attacks.bins import Layout, classes_of_columns
 from dpcore.attacks.grains import EXACT, Grain
 from dpcore.attacks.ratios import (
-    clear_runs,
-    even_runs,
+    cut_even_runs,
+    find_indistinct_runs,
     log_ratios,
     round_weights,
     shrink_log_ratios,
-    smooth_bins,
+    weigh_bins,
 )
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
@@ -171,7 +171,7 @@ def test_runs_are_the_best_of_all_partitions():
     k = random.integers(0, 60, size=(40, 7)).astype(float)
     k_prime = random.integers(0, 60, size=(40, 7)).astype(float)
     k[:5], k_prime[:3] = 0.0, 0.0
-    found = clear_runs(k, k_prime)
+    found = find_indistinct_runs(k, k_prime)
     for row in range(40):
         assert found[row].tolist() == brute_runs(k[row], k_prime[row]).tolist()
     assert {len(set(row)) for row in found.tolist()} > {1}
@@ -180,25 +180,25 @@ def test_runs_are_the_best_of_all_partitions():
 def test_equal_histograms_are_one_run_and_weigh_nothing():
     k, k_prime = np.random.default_rng(1).poisson(1000.0, size=(2, 200, 40)).astype(float)
     n = k.sum(axis=1, keepdims=True), k_prime.sum(axis=1, keepdims=True)
-    runs = clear_runs(k, k_prime)
+    runs = find_indistinct_runs(k, k_prime)
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
-    for some in (runs, even_runs(k, k_prime, 4), None):
-        weights = smooth_bins(k, k_prime, *n, some)
+    for some in (runs, cut_even_runs(k, k_prime, 4), None):
+        weights = weigh_bins(k, k_prime, *n, some)
         # The standard deviation of a raw log ratio is .045.
         assert np.sqrt((weights**2).mean()) < 0.02
     # The control: a difference of ten deviations is kept.
     k[:, :20] *= 1.5
     n = k.sum(axis=1, keepdims=True), n[1]
-    weights = smooth_bins(k, k_prime, *n, clear_runs(k, k_prime))
+    weights = weigh_bins(k, k_prime, *n, find_indistinct_runs(k, k_prime))
     gaps = weights[:, :20].mean(axis=1) - weights[:, 20:].mean(axis=1)
     assert np.abs(gaps - np.log(1.5)).mean() < 0.02
 
 
 def test_even_runs_have_even_mass():
     k, k_prime = np.ones((1, 12)), np.ones((1, 12))
-    assert even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
+    assert cut_even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert cut_even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
 
 
 def test_shrinking_keeps_signs_and_what_is_clear():

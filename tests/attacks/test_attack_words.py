@@ -310,6 +310,6 @@ def test_texts_without_a_word_in_common_say_nothing():
     sides = [np.array([f"{a} {b}" for a, b in rng.random((200, 2))]) for _ in range(2)]
     assert Words().telling(*sides) == ()
     [score] = Words().candidates(*sides, dpcore.Pair(0, 1))
-    assert score.says_nothing
+    assert score.has_constant_score
     assert np.ptp(score(sides[0])) == 0.0
     assert str(score) == "no words"

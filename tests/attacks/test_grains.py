@@ -43,7 +43,7 @@ def test_a_format_is_found_whatever_holds_it(name, kept_as):
     last = 2.0 ** -(PLACES[name] - 1)
     assert grain.at(np.array([1.0, 3.0, -4.0])) == pytest.approx(8 * last * np.array([1, 2, 4]))
     # Near 0 the tolerance is that of the middle, and a sentinel widens nothing but its own place.
-    assert grain.at(0.0) == grain.typical < 8 * last
+    assert grain.at(0.0) == grain.median_tolerance < 8 * last
 
 
 def test_the_coarser_side_decides():
@@ -84,8 +84,8 @@ def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
     grains = grains_of(rows, rows)
-    assert (grains[0], grains[1].typical) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
-    assert grains[2].typical < 1e-14
+    assert (grains[0], grains[1].median_tolerance) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
+    assert grains[2].median_tolerance < 1e-14
 
 
 def test_an_adapter_says_which_format_it_converted():
@@ -102,9 +102,9 @@ def test_grains_of_sums_and_of_the_coarsest():
     assert coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
     assert coarsest_grain([EXACT, EXACT]) == EXACT
     total = sum_grains([fine, coarse])
-    assert (total.bits, total.absolute) == (53, fine.typical + coarse.typical)
+    assert (total.bits, total.absolute) == (53, fine.median_tolerance + coarse.median_tolerance)
     weighted = sum_grains([fine, coarse], np.array([0.0, -2.0]))
-    assert weighted.absolute == 2 * coarse.typical
+    assert weighted.absolute == 2 * coarse.median_tolerance
     # A sum in doubles rounds even what was exact.
     assert 0.0 < sum_grains([Grain(0, 100.0)]).absolute < 1e-12
 
@@ -143,7 +143,7 @@ def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
     grain = Grain(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
-    assert 3 <= cuts_of(middle, grain).size <= 4.0 / (16 * grain.typical) + 2
+    assert 3 <= cuts_of(middle, grain).size <= 4.0 / (16 * grain.median_tolerance) + 2
     assert cuts_of(np.array([1.0]), grain).size == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 import dpcore
 from dpcore import Pair
 from dpcore.attacks.threshold import NegativeZeros
-from dpcore.auditing.output_forms import types_apart
+from dpcore.auditing.output_forms import note_type_difference
 
 UNIT = Pair([0.0], [1.0])
 
@@ -95,6 +95,6 @@ UNEXPLAINED = [
 @pytest.mark.parametrize(("notes", "sides"), [(0, EXPLAINED), (1, UNEXPLAINED)])
 def test_types_that_the_values_explain_are_no_note_and_others_are_one(notes, sides):
     for one, other in sides:
-        found = types_apart(np.array(one), np.array(other))
-        back = types_apart(np.array(other), np.array(one))
+        found = note_type_difference(np.array(one), np.array(other))
+        back = note_type_difference(np.array(other), np.array(one))
         assert (len(found), len(back)) == (notes, notes), (one, other)

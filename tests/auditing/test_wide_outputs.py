@@ -20,7 +20,12 @@ from dpcore.attacks.classifier import LinearScore
 from dpcore.attacks.grains import Grain
 from dpcore.attacks.threshold import Closer, Coordinate, RowSum
 from dpcore.auditing import wide_outputs
-from dpcore.auditing.column_screen import ColumnSums, choose_columns, lay_out_bins, weigh_columns
+from dpcore.auditing.column_screen import (
+    ColumnSums,
+    choose_columns,
+    fit_diagonal_score,
+    lay_out_bins,
+)
 from dpcore.auditing.wide_outputs import OfEntries, is_wide, widen_score
 from dpcore.progress import Progress
 from dpcore.records import PartsRead
@@ -130,14 +135,14 @@ def test_the_weighted_sum_is_the_diagonal_discriminant():
     rng = np.random.default_rng(2)
     sides = rng.normal(size=(2, 300, 5)) * [1.0, 2.0, 1.0, 1.0, 0.0] + 3.0
     sides[0, :, 1] += 1.0
-    score = weigh_columns(add_rows(*sides))
+    score = fit_diagonal_score(add_rows(*sides))
     variances = sides.var(axis=1).sum(axis=0)[:4]
     weights = (sides[0] - sides[1]).mean(axis=0)[:4] / variances
     weights /= np.sqrt(np.sum(weights**2 * variances))
     assert score.entries.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(score.weights, weights, rtol=1e-9)
     np.testing.assert_allclose(score.centres, sides[:, :, :4].mean(axis=(0, 1)), rtol=1e-12)
-    assert weigh_columns(add_rows(sides[0], sides[0])) is None
+    assert fit_diagonal_score(add_rows(sides[0], sides[0])) is None
 
 
 @pytest.mark.parametrize(

@@ -70,37 +70,37 @@ class DiffPrivLib(Adapter):
     reproducible: ClassVar[bool] = False
 
     @property
-    def _root(self) -> Any:
+    def _root_mechanism(self) -> Any:
         """The mechanism inside a chain of transformers, which states epsilon."""
         root = self.mechanism
         while not has_all(root, "epsilon") and has_all(root, "parent"):
             root = root.parent
         return root
 
-    def _is(self, names: set[str]) -> bool:
+    def _is_one_of(self, names: set[str]) -> bool:
         return bool(names & {kind.__name__ for kind in type(self.mechanism).__mro__})
 
     @property
     def stated(self) -> tuple[float, float] | None:
         """The epsilon and delta of the mechanism's constructor."""
-        root = self._root
+        root = self._root_mechanism
         return float(root.epsilon), float(root.delta)
 
     @property
     def claim(self) -> float | None:
         """The stated epsilon if delta is 0 and inputs are numbers or categories, or None."""
-        is_supported = self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
+        is_supported = self._is_one_of(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
         return pure_epsilon(self.stated) if is_supported else None
 
     @property
     def norm(self) -> str | None:
         """The norm "l1" if the mechanism's input is one number, or None for other inputs."""
-        return "l1" if self._is(_NUMERIC_FAMILIES) else None
+        return "l1" if self._is_one_of(_NUMERIC_FAMILIES) else None
 
     @property
     def sensitivity(self) -> float | None:
         """Largest distance of two neighbouring numbers, or None if inputs are not numbers."""
-        return float(self.mechanism.sensitivity) if self._is(_NUMERIC_FAMILIES) else None
+        return float(self.mechanism.sensitivity) if self._is_one_of(_NUMERIC_FAMILIES) else None
 
     def default_pair(self) -> Pair:
         """Return two inputs whose distance is the sensitivity of the mechanism.
@@ -114,15 +114,15 @@ class DiffPrivLib(Adapter):
             ValueError: if the mechanism is not a `Binary` and its inputs are not numbers.
         """
         inner = self.mechanism
-        if self._is({"Binary"}):
+        if self._is_one_of({"Binary"}):
             return Pair(inner.value0, inner.value1)
-        if not self._is(_NUMERIC_FAMILIES):
+        if not self._is_one_of(_NUMERIC_FAMILIES):
             raise invalid("pair", f"given for {self.name}", None)
         bounded = has_all(inner, "lower", "upper")
         low, top = (inner.lower, inner.upper) if bounded else (0.0, math.inf)
         if math.isinf(low):
             low = min(0.0, top - inner.sensitivity)
-        whole = self._is(_INTEGER_FAMILIES)
+        whole = self._is_one_of(_INTEGER_FAMILIES)
         low = math.ceil(low) if whole else low
         ends = np.array([[low], [min(low + inner.sensitivity, top)]])
         return Pair(*(ends.astype(np.int64) if whole else ends.astype(np.float64)))

@@ -84,7 +84,7 @@ def _make_reduction(name: str) -> Callable[..., Any]:
     return reduce_form
 
 
-def _find_place(name: str) -> Callable[..., Any]:
+def _make_index_reader(name: str) -> Callable[..., Any]:
     def find_index(form: Any) -> Any:
         return np.asarray(getattr(form, name)())
 
@@ -108,8 +108,8 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
     "le": lambda left, right: left <= right,
     "gt": lambda left, right: left > right,
     "ge": lambda left, right: left >= right,
-    "argmax": _find_place("argmax"),
-    "argmin": _find_place("argmin"),
+    "argmax": _make_index_reader("argmax"),
+    "argmin": _make_index_reader("argmin"),
     "clamp": lambda form, min=None, max=None: form.clip(min, max),
     "clip": lambda form, min=None, max=None: form.clip(min, max),
 }
@@ -172,7 +172,7 @@ class TensorFollower:
             return None
         return self.storages.get(tensor.untyped_storage().data_ptr())
 
-    def _find_places(self, tensor: Any, count: int) -> Any:
+    def _find_storage_places(self, tensor: Any, count: int) -> Any:
         """Return the positions of a tensor's entries in its storage of `count` numbers.
 
         None means that the tensor consists of all numbers of the storage, in order.
@@ -189,7 +189,7 @@ class TensorFollower:
         entry = self.get_entry(tensor)
         if entry is None:
             return _to_floats(tensor)
-        places = self._find_places(tensor, entry.shadow.size)
+        places = self._find_storage_places(tensor, entry.shadow.size)
         flat = entry.shadow if places is None else entry.shadow[places]
         return flat if flat.shape == tuple(tensor.shape) else flat.reshape(tuple(tensor.shape))
 
@@ -201,7 +201,7 @@ class TensorFollower:
         flat = tensor.detach()
         count = flat.untyped_storage().nbytes() // flat.element_size()
         numbers = flat.as_strided((count,), (1,), 0)
-        places = self._find_places(flat, count)
+        places = self._find_storage_places(flat, count)
         if entry is None:
             entry = _FollowedStorage(flat.untyped_storage(), numbers)
             if flat.device.type == "cpu" and flat.dtype in (self.torch.float32, self.torch.float64):
@@ -218,11 +218,11 @@ class TensorFollower:
             if shadow is None:
                 shadow = form.ravel()[np.zeros(count, int)] * 0.0
                 _, ids, weights = shadow.form
-                shadow = _copy_with_parts(
+                shadow = _replace_shadow_parts(
                     shadow, values, values.astype(float), ids[:0], weights[:0]
                 )
             shadow[places] = form
-        entry.shadow = _copy_with_parts(shadow, values.copy(), *shadow.form)
+        entry.shadow = _replace_shadow_parts(shadow, values.copy(), *shadow.form)
 
     def read_tensor(self, tensor: Any, name: str) -> None:
         """Record that the mechanism read the values of a tensor in the function `name`.
@@ -234,7 +234,7 @@ class TensorFollower:
             return
         shadow = entry.shadow
         tensor = self._unwrap(tensor)
-        places = self._find_places(tensor, shadow.size)
+        places = self._find_storage_places(tensor, shadow.size)
         part = shadow if places is None else shadow[places]
         value = part.read(name)
         if places is not None:
@@ -254,10 +254,10 @@ class TensorFollower:
         """Call a torch function, and trace the noise of its arguments in its result."""
         items = _list_items(args, named)
         if any(map(_is_traced, items)):
-            args, named = (self._accept_arrays(part) for part in (args, named))
+            args, named = (self._convert_traced_arrays(part) for part in (args, named))
             items = list(_list_items(args, named))
         if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
-            return self._convert(function, name, args, named)
+            return self._call_conversion(function, name, args, named)
         tensors = [item for item in items if self.get_entry(item) is not None]
         if not tensors:
             return function(*args, **named)
@@ -276,9 +276,9 @@ class TensorFollower:
         is_inplace = is_inplace or base in ("iadd", "isub", "imul", "itruediv", "idiv")
         base = _BASES.get(base, base)
         if is_inplace and base in ("zero", "fill", "copy", "set_data"):
-            return self._overwrite(function, args, named)
+            return self._call_overwriting_function(function, args, named)
         if (name in _MOVING or name in _CASTING) and name != "detach_":
-            result = self._move(function, name, args, named)
+            result = self._call_moving_function(function, name, args, named)
             if result is not NotImplemented:
                 return result
         elif base in _FORMS and "out" not in named:
@@ -289,12 +289,12 @@ class TensorFollower:
             self.read_tensor(tensor, name)
         return function(*args, **named)
 
-    def _accept_arrays(self, values: Any) -> Any:
+    def _convert_traced_arrays(self, values: Any) -> Any:
         """Replace arrays of traced numbers among the arguments by tensors."""
         if isinstance(values, dict):
-            return {key: self._accept_arrays(value) for key, value in values.items()}
+            return {key: self._convert_traced_arrays(value) for key, value in values.items()}
         if type(values) in (tuple, list):
-            return type(values)(self._accept_arrays(value) for value in values)
+            return type(values)(self._convert_traced_arrays(value) for value in values)
         return self.make_tensor(values, None, None) if _is_traced(values) else values
 
     def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
@@ -304,7 +304,7 @@ class TensorFollower:
         self.set_form(tensor, form)
         return tensor
 
-    def _convert(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def _call_conversion(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         source = args[0]
         options = {key: named.get(key) for key in ("dtype", "device")}
         if isinstance(source, list | tuple):
@@ -352,14 +352,16 @@ class TensorFollower:
         flat[places] = form
         self.set_form(target, flat.reshape(tuple(target.shape)))
 
-    def _overwrite(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
+    def _call_overwriting_function(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
         source = args[1] if len(args) > 1 else named.get("src", 0.0)
         form = self.get_form(source) if self.is_tensor(source) else 0.0
         result = function(*args, **named)
         self.set_form(args[0], self._broadcast(form, args[0]))
         return result
 
-    def _move(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def _call_moving_function(
+        self, function: Any, name: str, args: Any, named: dict[str, Any]
+    ) -> Any:
         """Call a function that moves entries of tensors, such as `reshape` or `cat`.
 
         The traced numbers of the entries move with them. Return NotImplemented if the function
@@ -381,9 +383,9 @@ class TensorFollower:
         if name in _CASTING or name in ("cpu", "__deepcopy__"):
             self.set_form(result, self.get_form(args[0]))
             return result
-        return self._move_places(function, args, named, data, result)
+        return self._set_moved_forms(function, args, named, data, result)
 
-    def _move_places(
+    def _set_moved_forms(
         self, function: Any, args: Any, named: dict[str, Any], data: Any, result: Any
     ) -> Any:
         forms = [self.get_form(tensor) for tensor in data]
@@ -446,7 +448,7 @@ class TensorFollower:
         """
         names = dict(named)
         generator = names.pop("generator", None)
-        if self.is_own_seed(generator):
+        if self.is_fixed_by_seed(generator):
             return function(*args, **named)
         loc, scale = _read_parameters(name, args, names)
         # The original function determines shape, type and device.
@@ -456,7 +458,7 @@ class TensorFollower:
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
         shape = tuple(target.shape)
         noise = self.draw(self.run, _LAWS[name], loc, scale, shape)
-        self._fill(target, noise)
+        self._fill_with_noise(target, noise)
         return target.requires_grad_() if names.get("requires_grad") else target
 
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
@@ -465,10 +467,10 @@ class TensorFollower:
         # The function mode must not observe these calls.
         with self.torch._C.DisableTorchFunction():
             target = self.torch.empty(tuple(shape), dtype=dtype)
-            self._fill(target, self.draw(self.run, law, loc, scale, tuple(shape)))
+            self._fill_with_noise(target, self.draw(self.run, law, loc, scale, tuple(shape)))
         return target
 
-    def _fill(self, target: Any, noise: Any) -> None:
+    def _fill_with_noise(self, target: Any, noise: Any) -> None:
         values = np.asarray(noise.value if _is_traced(noise) else noise, float)
         with self.torch.no_grad():
             target.copy_(self.torch.from_numpy(np.array(values)).reshape(target.shape))
@@ -477,9 +479,9 @@ class TensorFollower:
         else:
             self.set_form(target, values)
 
-    def fix_draw(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def draw_untraced(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Draw from a distribution that is not traced; all runs draw the same numbers."""
-        if self.is_own_seed(named.get("generator")):
+        if self.is_fixed_by_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _list_items(args, named):
             self.read_tensor(tensor, name)
@@ -494,7 +496,7 @@ class TensorFollower:
             self.run.issued_seeds.add(int(value))
         return value
 
-    def is_own_seed(self, generator: Any) -> bool:
+    def is_fixed_by_seed(self, generator: Any) -> bool:
         """Return True if the mechanism's own fixed seed determines a draw, so it is not noise."""
         if generator is None:
             return self.has_own_seed
@@ -527,7 +529,7 @@ def _is_traced(value: Any) -> bool:
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
-def _copy_with_parts(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
+def _replace_shadow_parts(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
     return type(shadow)(shadow._run, values, plain, ids, weights, shadow.meeting)
 
 
@@ -576,7 +578,7 @@ def _make_mode(follower: TensorFollower) -> Any:
             if name in _LAWS and "out" not in named:
                 return follower.draw_noise(function, name, args, named)
             if name in _RANDOM or "dropout" in name:
-                return follower.fix_draw(function, name, args, named)
+                return follower.draw_untraced(function, name, args, named)
             if name in _SILENT or not (follower.storages or _has_traced_arrays(args)):
                 return function(*args, **named)
             return follower.call_function(function, name, args, named)

@@ -34,9 +34,16 @@ from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack
-from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, scale_of
+from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, largest_magnitude
 from .grains import grains_of
-from .ratios import clear_runs, even_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
+from .ratios import (
+    cut_even_runs,
+    find_indistinct_runs,
+    log_ratios,
+    round_weights,
+    shrink_log_ratios,
+    weigh_bins,
+)
 
 _KEY_BITS: Final = 52
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -201,7 +208,7 @@ class Patterns(NamedTuple):
         """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
-            which = self._number_restrictions(part.columns)
+            which = self._number_column_symbols(part.columns)
             k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
             weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
         return weights
@@ -216,7 +223,7 @@ class Patterns(NamedTuple):
         if not parts:
             return np.zeros(self.keys.size, dtype=np.int64)
         numbered = [part for part in parts if part is not None]
-        which = self._number_restrictions(np.concatenate(numbered) if numbered else None)
+        which = self._number_column_symbols(np.concatenate(numbered) if numbered else None)
         seen_counts = np.bincount(which, self.k + self.k_prime)
         order = np.argsort(-seen_counts, kind="stable")[:_MAX_WEIGHT_GROUPS]
         order = order[seen_counts[order] >= _MIN_GROUP_OUTPUTS]
@@ -224,7 +231,7 @@ class Patterns(NamedTuple):
         numbers[order] = 1 + np.arange(order.size)
         return numbers[which]
 
-    def _number_restrictions(self, columns: Ints | None) -> Ints:
+    def _number_column_symbols(self, columns: Ints | None) -> Ints:
         """Assign a number to each pattern: equal numbers for equal symbols in the given columns.
 
         None means all columns.
@@ -397,16 +404,16 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
         members = np.bincount(some)[:, None]
         sides = pilot.counts(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
-        runs: list[Places | None] = [clear_runs(k, k_prime)]
+        runs: list[Places | None] = [find_indistinct_runs(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins suit weak signals, and are best if several columns share them.
             if some is kinds[-1]:
-                runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
+                runs += [cut_even_runs(k, k_prime, 2), cut_even_runs(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
-            flat = layout.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
+            flat = layout.flat(weigh_bins(k, k_prime, n, n_prime, each)[some])[None]
             yield AdditiveScore.of(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
@@ -465,7 +472,7 @@ def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
     """
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
-    return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
+    return weigh_bins(k, k_prime, n, n_prime, find_indistinct_runs(k, k_prime))
 
 
 def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
@@ -711,7 +718,7 @@ class Additive(ScoreAttack):
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or not all(map(is_exact_in_float64, rows)):
             return ()
-        if scale_of(*rows) > _MAX_OUTPUT_MAGNITUDE:
+        if largest_magnitude(*rows) > _MAX_OUTPUT_MAGNITUDE:
             return ()
         scores = list(fit_scores(*rows, pair, self.bins))
         telling = [score for score in scores if score.weights.any() or score.patterns.size]

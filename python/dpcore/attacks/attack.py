@@ -102,7 +102,7 @@ class Goal:
             return limits_to_bounds(*limits, self.delta)
         return self.claim.excess(*limits)
 
-    def bolder(self) -> Goal:
+    def first_comparison_goal(self) -> Goal:
         """Return a copy with less caution, for a first comparison of many events."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
@@ -185,10 +185,10 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
     if rounding is not None and grains:
         return rounding(grains)
     own = grain_of(values, values_prime)
-    return replace(own, absolute=max((grain.typical for grain in grains), default=0.0))
+    return replace(own, absolute=max((grain.median_tolerance for grain in grains), default=0.0))
 
 
-def not_applicable(attack: Any, outputs: Array) -> ValueError:
+def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
     """Return a ValueError with the message that an attack does not apply to these outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
@@ -293,7 +293,7 @@ def _choose_threshold(
     if np.array_equal(least, most):
         return event
     raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
-    return replace(event, rounding=raw if raw.merit > rounded_merit(event.merit) else None)
+    return replace(event, rounding=raw if raw.merit > rounding_remark_merit(event.merit) else None)
 
 
 def cost_of(choice: Choice) -> int:
@@ -329,7 +329,7 @@ def choose_plainest(
     sides, usual = (outputs, outputs_prime), usual or max(choices, key=merit_of)
     least, most = _GAP_MERIT_RATIO * usual.merit, min(DERIVED, rank_of(usual)[0])
     plain = [each for each in choices if each.merit >= least and rank_of(each)[0] <= most]
-    placed = [_place_in_gap(choice, sides) for choice in plain]
+    placed = [_move_into_gap(choice, sides) for choice in plain]
     chosen = min((choice for choice in placed if choice.is_clear), key=rank_of, default=usual)
     event, kinds = chosen.event, {side.dtype.kind for side in sides}
     # A float array may hold fractions in later draws. Entries of objects keep their type.
@@ -341,7 +341,7 @@ def choose_plainest(
     return replace(chosen, event=event)
 
 
-def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
+def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     """Return the choice, with its threshold in a wide gap between x and x' if a gap exists."""
     counts, is_x = choice.counts, choice.direction == "x"
     own = counts if is_x else counts.swapped()
@@ -364,7 +364,7 @@ def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     return replace(choice, event=event, counts=exact if is_x else exact.swapped(), is_clear=True)
 
 
-def rounded_merit(merit: float) -> float:
+def rounding_remark_merit(merit: float) -> float:
     """Return a limit for the report: if rounding is ignored, a larger merit deserves a remark."""
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
@@ -381,7 +381,7 @@ def _choose_event(
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
-    against, lowered = _counts_inwards(most)[other], 0
+    against, lowered = _correct_threshold_bias(most)[other], 0
     for tail in goal.caution:
         merits = goal.predict(least, draws, against, draws[other], tail)
         if merits.max() > 0.0:
@@ -401,7 +401,7 @@ def _choose_event(
     return Choice(event, direction, float(merits[which, place]), _pilot_counts(k, k_prime, sizes))
 
 
-def _counts_inwards(hits: Array) -> Array:
+def _correct_threshold_bias(hits: Array) -> Array:
     """Return counts corrected for the bias of a threshold just beyond the last value of an input.
 
     Such a threshold has the count 0, and looks too good because of the last value only. Therefore
@@ -569,8 +569,10 @@ class AuditAttack(Shown):
         The number is a power of two. Therefore audits of similar size with the same seed choose the
         same event, and their counts can be merged.
         """
-        trials = power_below(trials)
-        return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MAX_PILOT_DRAWS)
+        trials = power_of_two_below(trials)
+        return min(
+            power_of_two_below(max(min(max(trials, 128), 2000), trials // 8)), _MAX_PILOT_DRAWS
+        )
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
         """Choose an event, and the input in the numerator, from pilot draws."""
@@ -632,7 +634,7 @@ class ScoreAttack(AuditAttack):
             raise invalid("outputs", "at least two pilot outputs on each side", sizes)
         scores = read_candidates(self, outputs[:cut], outputs_prime[:cut_prime], pair)[0]
         if not scores:
-            raise not_applicable(self, outputs)
+            raise inapplicable_error(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
         choices = choose_events(scores, rest, rest_prime, Goal(10 * len(outputs)))
         return choose_plainest(choices, rest, rest_prime).counted
@@ -672,7 +674,7 @@ class ScoreAttack(AuditAttack):
 
     def no_scores(self, outputs: Array) -> None:
         """Raise a ValueError if no score fits the outputs, unless the attack allows this."""
-        raise not_applicable(self, outputs)
+        raise inapplicable_error(self, outputs)
 
 
 class NumericAttack(ScoreAttack):
@@ -710,7 +712,7 @@ class NumericAttack(ScoreAttack):
         raise NotImplementedError(f"{type(self).__name__} makes no scores of numbers")
 
 
-def power_below(size: int) -> int:
+def power_of_two_below(size: int) -> int:
     """Return the largest power of two that is at most `size`; 1 if `size` is below 1."""
     return 1 << (int(max(1, size)).bit_length() - 1)
 

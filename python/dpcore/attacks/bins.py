@@ -56,7 +56,7 @@ def place_between(low: Any, high: Any) -> Any:
     return np.where(points > low, points, high)
 
 
-def scale_of(*sides: Array) -> float:
+def largest_magnitude(*sides: Array) -> float:
     """Return the largest absolute value of the finite numbers in arrays.
 
     Arrays of other types are ignored. The result is 0 if no finite number exists.
@@ -130,18 +130,18 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     finite = pooled[np.isfinite(pooled)]
     # Infinities are placed beyond every finite value, one unit of scale away. No threshold can lie
     # between an infinity and the largest double.
-    reach = min(2.0 * max(1.0, scale_of(finite)), LARGEST)
+    reach = min(2.0 * max(1.0, largest_magnitude(finite)), LARGEST)
     pooled = np.clip(pooled, -reach, reach)
     steps = steps_of(pooled, grain)
     gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MAX_THRESHOLDS:
-        places = np.searchsorted(gaps, _list_ranks(pooled.size))
+        places = np.searchsorted(gaps, _list_ranks_from_ends(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if clean + 1 < pooled.size:
         rounded = np.flatnonzero(steps != APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
-        places = np.searchsorted(rounded, _list_ranks(pooled.size))
+        places = np.searchsorted(rounded, _list_ranks_from_ends(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
     points = place_between(pooled[gaps], pooled[gaps + 1])
     order = np.argsort(points, kind="stable")
@@ -154,7 +154,7 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 
-def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
+def list_gap_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
     """Return thresholds of a score across which rounding cannot move a value.
 
     If no threshold has this property, return thresholds across which rounding can move a value.
@@ -165,7 +165,7 @@ def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) 
 
 
 @functools.lru_cache(maxsize=64)
-def _list_ranks(size: int) -> Ints:
+def _list_ranks_from_ends(size: int) -> Ints:
     """Return ranks of `size` sorted values: all ranks near both ends, and fewer in the middle.
 
     From each end to the middle, the distances of the ranks grow geometrically.

@@ -147,9 +147,9 @@ class _ColumnScreen:
         self.columns[self.total] = column
         self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
-            self._drop()
+            self._drop_worst_columns()
 
-    def _drop(self) -> None:
+    def _drop_worst_columns(self) -> None:
         self.kept.sort(key=lambda each: (each.rank(each.part)[0], -each.merit, each.order))
         del self.kept[self.most :]
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
@@ -165,14 +165,14 @@ class _ColumnScreen:
         faint = {column.order for column in forms if column.merit < _MIN_FORM_DEVIATIONS}
         if not self.is_presence and len(faint) < len(self.kept):
             self.kept = [column for column in self.kept if column.order not in faint]
-        self._drop()
+        self._drop_worst_columns()
         orders: dict[Part, int] = {}
         for candidate in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):
             orders.setdefault(candidate.part, candidate.order)
         parts, first = Parts(tuple(orders)), 0
         for side in sides:
             rows = slice(first, first + len(side))
-            parts.remember(side, [self.columns[order][rows] for order in orders.values()])
+            parts.store_columns(side, [self.columns[order][rows] for order in orders.values()])
             first += len(side)
         return parts
 
@@ -313,7 +313,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
     Then compare the parts of the nodes inside this node, such as the fields of a record.
     """
     held, texts = open_node(node)
-    list_parts = _presence_parts if screen.is_presence else _own_parts
+    list_parts = _presence_parts if screen.is_presence else _parts_of_node
     for part in list_parts(held, texts, steps, name):
         if isinstance(part, int) or screen.compared >= MOST_PARTS:
             screen.skipped += part if isinstance(part, int) else 1
@@ -322,7 +322,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
         read_part(held, texts, part, column)
         screen.see(part, column)
     screen.skipped += _unread_letters(held, texts)
-    for step, inner in _steps_inwards(held, texts):
+    for step, inner in _steps_into_node(held, texts):
         if screen.is_presence and step == ("view", "keys"):
             continue  # The columns of presence show which keys exist; their order is not needed.
         if len(steps) >= _MAX_PART_DEPTH:
@@ -341,7 +341,7 @@ def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
     return max([0, *(int(column.lengths.max(initial=0)) - 2 * column.most for column in long)])
 
 
-def _own_parts(
+def _parts_of_node(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node, without those of inner nodes, and numbers of omitted parts."""
@@ -369,12 +369,12 @@ def _presence_parts(
         if set(kinds) - {objects.MISSING, objects.NOTHING, objects.NUMBER, objects.OTHER}:
             yield Part(steps, "length")
         if objects.OTHER in kinds:
-            _parts_of_others(held.of_kind(objects.OTHER)[1], steps, name)
+            _make_object_table_part(held.items_of_kind(objects.OTHER)[1], steps, name)
     elif texts is not None:
         yield Part(steps, "length")
 
 
-def _steps_inwards(
+def _steps_into_node(
     held: Bunch | Array, texts: Strings | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
     """Yield each node inside a node (such as a field), with the step that leads to it."""
@@ -450,7 +450,7 @@ def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     plain = [kind for kind in kinds if kind != objects.RAISED]
     usual = max(plain, key=lambda kind: int((bunch.kinds == kind).sum()), default=None)
     yield from (Part(steps, "kind", kind) for kind in plain if kind not in (objects.MISSING, usual))
-    names = Counter(exception.name for exception in bunch.of_kind(objects.RAISED)[1])
+    names = Counter(exception.name for exception in bunch.items_of_kind(objects.RAISED)[1])
     if len(names) + len(kinds) > 2:
         yield from (Part(steps, "raises", name) for name, _ in names.most_common())
     forms = Counter(form for form in bunch.forms if form is not None).most_common()
@@ -468,11 +468,11 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
             yield from _parts_of_texts(bunch.texts(kind)[1], steps)
-            yield from _parts_of_values(bunch.of_kind(kind)[1], steps)
+            yield from _parts_of_values(bunch.items_of_kind(kind)[1], steps)
     if {objects.SEQUENCE, objects.MAPPING, objects.SET} & set(kinds):
         yield Part(steps, "length")
     if objects.OTHER in kinds:
-        yield _parts_of_others(bunch.of_kind(objects.OTHER)[1], steps, name)
+        yield _make_object_table_part(bunch.items_of_kind(objects.OTHER)[1], steps, name)
     for kind, measure in ((objects.SET, "holds"), (objects.SEQUENCE, "times")):
         if kind in kinds:
             yield from _parts_of_members(bunch, kind, measure, steps)
@@ -491,7 +491,7 @@ def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> It
 
     They count a member that occurs in several outputs, or the floats in an interval.
     """
-    rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
+    rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.items_of_kind(kind)[1]
     table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
     # The order of a set of strings differs between processes.
     repeated = [member for member, times in table.items() if times > 1]
@@ -546,24 +546,24 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
         if all(_is_pairs(row) for row in rows[:_VIEW_SAMPLE_OUTPUTS]):
             yield ("view", "pairs"), bunch.view("pairs")
     if objects.NUMBER in kinds:
-        numbers = bunch.of_kind(objects.NUMBER)[1]
+        numbers = bunch.items_of_kind(objects.NUMBER)[1]
         for kind, *names in ((Decimal, "digits"), (Fraction, "numerator", "denominator")):
             exact = [number for number in numbers if isinstance(number, kind)]
-            if exact and _merges_numbers(exact):
+            if exact and _has_float_collisions(exact):
                 yield from ((("view", name), bunch.view(name)) for name in names)
     if objects.MAPPING in kinds:
         maps = bunch.maps[1]
         keys = Counter(key for mapping in maps for key in mapping)
         yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
         spaced = maps[:: max(1, len(maps) // (4 * _VIEW_SAMPLE_OUTPUTS))]
-        if _order_changes([list(mapping) for mapping in spaced]):
+        if _has_changing_key_order([list(mapping) for mapping in spaced]):
             yield ("view", "keys"), bunch.view("keys")
     if objects.RAISED in kinds:
         yield ("view", "message"), bunch.view("message")
     yield from _steps_into_texts(bunch)
 
 
-def _merges_numbers(numbers: list[Any]) -> bool:
+def _has_float_collisions(numbers: list[Any]) -> bool:
     """Return True if float64 rounds two different exact numbers to the same number."""
     rounded = {objects.read_complex(number) for number in numbers}
     return len(set(map(objects.as_hashable, numbers))) > len(rounded)
@@ -577,7 +577,7 @@ def _is_pairs(row: Any) -> bool:
     return is_list and all(isinstance(item[0], (str, int)) for item in row)
 
 
-def _order_changes(rows: list[list[Any]]) -> bool:
+def _has_changing_key_order(rows: list[list[Any]]) -> bool:
     """Return True if two mappings list their common keys in different orders."""
     for order, other in zip(rows, rows[1:] + rows[:1], strict=True):
         shared = {*order} & {*other}
@@ -588,7 +588,7 @@ def _order_changes(rows: list[list[Any]]) -> bool:
 
 def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield the views that apply to strings: JSON, fields, words, and numbers in the text."""
-    looked = bunch.of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
+    looked = bunch.items_of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
     if not looked:
         return
     need = _MIN_READABLE_SHARE * len(looked)
@@ -609,7 +609,7 @@ def _is_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
 
 
-def _parts_of_others(values: list[Any], steps: Steps, name: str) -> Part:
+def _make_object_table_part(values: list[Any], steps: Steps, name: str) -> Part:
     """Return the part that gives a number to each distinct object without parts.
 
     Raises:

@@ -457,7 +457,7 @@ def _grid_width(values: Floats, grain: Grain) -> float:
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
-    least, most = 4.0 * grain.typical, _GRID_WIDTH_TOLERANCES * grain.typical
+    least, most = 4.0 * grain.median_tolerance, _GRID_WIDTH_TOLERANCES * grain.median_tolerance
     return float(max(least, min(most, (high - low) / 32.0)))
 
 
@@ -668,7 +668,7 @@ def _fit_trees(features: Features, made: Floats, labels: Ints) -> Boosted:
 
 
 @functools.cache
-def _thread_pools() -> Any:
+def _make_pool_controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -679,4 +679,4 @@ def _limit_threads() -> Any:
 
     An audit has its own workers, and additional threads slow them down.
     """
-    return _thread_pools().limit(limits=1, user_api="openmp")
+    return _make_pool_controller().limit(limits=1, user_api="openmp")

@@ -28,8 +28,8 @@ from ..pairs.differences import group_columns
 from ..records import Array, Counts, Floats, Pair
 from ..suggestions import suggest_arguments
 from .arrays import Places
-from .attack import AuditAttack, Fitted, Goal, Pilot, power_below
-from .bins import list_thresholds, sorted_values
+from .attack import AuditAttack, Fitted, Goal, Pilot, power_of_two_below
+from .bins import list_gap_thresholds, sorted_values
 from .grains import grain_of
 
 LEVEL: Final = 1e-6
@@ -82,7 +82,7 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
         if len(values) < _MIN_TESTED_ROWS:
             continue
         for group in groups:
-            _refuse_unlike(side, values, group, level / (4 * len(groups)))
+            _refuse_unlike_coordinates(side, values, group, level / (4 * len(groups)))
         _refuse_correlated(side, "values", values, level / 4)
         middle = np.median(values, axis=0)
         _refuse_correlated(side, "distances from the median", abs(values - middle), level / 4)
@@ -148,10 +148,12 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
         statistic = f"rank correlations of size {size:.3g}"
     else:
         return
-    raise _pilot_refused(f"{statistic} between {what} of coordinates {named}", side)
+    raise _make_pilot_error(f"{statistic} between {what} of coordinates {named}", side)
 
 
-def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
+def _refuse_unlike_coordinates(
+    side: str, values: Floats, group: tuple[int, ...], level: float
+) -> None:
     """Raise a ValueError if a coordinate differs in distribution from the others of its group."""
     if len(group) < 2:
         return
@@ -165,12 +167,12 @@ def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: flo
     samples = size * (many - 1) / many
     if gaps[worst] > math.sqrt(math.log(2.0 * many / level) / (2.0 * samples)):
         name = f"coordinate {group[worst]} and the {many - 1} others with the same inputs"
-        raise _pilot_refused(
+        raise _make_pilot_error(
             f"distance {gaps[worst]:.3g} between the distributions of {name}", side
         )
 
 
-def _pilot_refused(reason: str, side: str) -> ValueError:
+def _make_pilot_error(reason: str, side: str) -> ValueError:
     requirement = "independent from coordinate to coordinate, with one law where inputs are equal"
     return ValueError(f"outputs must be {requirement}, got {reason} on {side}")
 
@@ -219,7 +221,7 @@ class MajorityVote(AuditAttack):
 
         The number is at most 1 per cent of `trials`, the number of counted draws on each input.
         """
-        return min(power_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
+        return min(power_of_two_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
         """Return the event and the input in the numerator, as `choose` picks them.
@@ -462,7 +464,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     fit = [sorted_values(part[: len(part) // 2].ravel()) for part in parts]
     judged = [part[len(part) // 2 :].ravel() for part in parts]
     rest, sizes = [sorted_values(values) for values in judged], [values.size for values in judged]
-    points = list_thresholds(fit[0], fit[1], grain_of(*fit))
+    points = list_gap_thresholds(fit[0], fit[1], grain_of(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]
@@ -474,7 +476,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     # If no set has a positive expected bound, the most significant difference on the pilot decides.
-    ratio += _TIE_BREAK_WEIGHT * _difference_in_errors(hits[0], hits[1], sizes[0], sizes[1])
+    ratio += _TIE_BREAK_WEIGHT * _standard_error_difference(hits[0], hits[1], sizes[0], sizes[1])
     ratio[2 * points.size :] /= _UNION_MERIT_MARGIN
 
     def make(index: int) -> Intervals:
@@ -487,7 +489,9 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     return Options(ratio + log_q, log_q, make)
 
 
-def _difference_in_errors(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
+def _standard_error_difference(
+    hits: Floats, hits_prime: Floats, size: int, size_prime: int
+) -> Floats:
     """Return by how many standard errors each set is more frequent on the numerator's input.
 
     The result is 0 for a set that is less frequent on this input.
@@ -530,14 +534,14 @@ def _combine_options(
             rest = _sum_logarithms(options, weights, others)
             log_p = rest[0] + weights[i] * option.log_p
             log_q = rest[1] + weights[i] * option.log_q
-            gain = _log_margin(log_p, goal.delta) - log_q
+            gain = _log_excess_over_delta(log_p, goal.delta) - log_q
             best = int(np.argmax(gain))
-            alone = float(_log_margin(np.array(rest[0]), goal.delta)) - rest[1]
+            alone = float(_log_excess_over_delta(np.array(rest[0]), goal.delta)) - rest[1]
             picks[i] = best if gain[best] > alone else -1
         if picks == before:
             break
     sums = _sum_logarithms(options, weights, picks)
-    merit = max(0.0, float(_log_margin(np.array(sums[0]), goal.delta)) - sums[1])
+    merit = max(0.0, float(_log_excess_over_delta(np.array(sums[0]), goal.delta)) - sums[1])
     if max(picks) < 0:
         picks[0] = int(np.argmax(options[0].log_p - options[0].log_q))
     used = [i for i, pick in enumerate(picks) if pick >= 0]
@@ -553,7 +557,7 @@ def _sum_logarithms(
     return log_p, sum(weight * float(option.log_q[pick]) for weight, option, pick in chosen)
 
 
-def _log_margin(log_p: Floats, delta: float) -> Floats:
+def _log_excess_over_delta(log_p: Floats, delta: float) -> Floats:
     """Return ln(e^log_p - delta), or minus infinity if delta is at least e^log_p."""
     if delta == 0.0:
         return log_p

@@ -77,7 +77,7 @@ class Grain:
             return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
 
     @property
-    def typical(self) -> float:
+    def median_tolerance(self) -> float:
         """The rounding tolerance of a number of median magnitude."""
         return float(self.at(self.middle))
 
@@ -162,7 +162,7 @@ def _split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
     return bits, floats[0].copy(), floats[1].copy()
 
 
-def _largest_moves(grains: Sequence[Grain]) -> Floats:
+def _largest_rounding_moves(grains: Sequence[Grain]) -> Floats:
     """Return, for each column, how much rounding of its number can change a float64 sum."""
     bits, middles, absolutes = _split_grains(grains)
     places = PLACES * _last_place(middles)
@@ -172,7 +172,7 @@ def _largest_moves(grains: Sequence[Grain]) -> Floats:
 
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     """Return the grain of a float64 sum of columns: all their rounding errors are added."""
-    each = _largest_moves(grains)
+    each = _largest_rounding_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))
 
@@ -186,7 +186,7 @@ def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Flo
         grains = [coarsest_grain(grains)] * len(grains)
     bits, middles, absolutes = _split_grains(grains)
     if transform == "differences":
-        moves = _largest_moves(grains)
+        moves = _largest_rounding_moves(grains)
         bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
     return bits, middles, absolutes
 

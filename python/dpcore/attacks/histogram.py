@@ -162,7 +162,7 @@ class Letters(Record, word="Letters"):
         """
         unknown = code < 0
         for column in range(first, stop):
-            letter = self._letter(raw[:, column], column)
+            letter = self._letters_of_column(raw[:, column], column)
             size = int(self.sizes[column])
             # As an unsigned number, a letter below the range exceeds the range.
             unknown |= letter.view(np.uint64) >= size
@@ -170,7 +170,7 @@ class Letters(Record, word="Letters"):
         code[unknown] = -1
         return code
 
-    def _letter(self, values: Array, column: int) -> Ints:
+    def _letters_of_column(self, values: Array, column: int) -> Ints:
         if self.kind != "real":
             return values.astype(np.int64) - int(self.lows[column])
         first = int(self.stops[column - 1]) if column else 0
@@ -261,7 +261,7 @@ class RealColumn(NamedTuple):
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
             return np.empty(0)
-        at = np.searchsorted(ranks[gaps], ranks[-1] * _edge_shares(bins))
+        at = np.searchsorted(ranks[gaps], ranks[-1] * _shares_below_edges(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
@@ -282,7 +282,7 @@ class RealColumn(NamedTuple):
         return edges, labels.astype(np.int64), cuts.size + 1 + atoms.lows.size + _SPECIAL_LETTERS
 
 
-def _edge_shares(bins: int) -> Floats:
+def _shares_below_edges(bins: int) -> Floats:
     """Return the share of the values below each edge of the bins.
 
     The bins have equal shares. From 4 bins on, each tail has two additional edges: if a mechanism
@@ -394,7 +394,7 @@ def grid_of(*sides: Array) -> Grid:
     """
     numbers = [list(_iterate_floats(items_of(side))) for side in sides]
     grain = grain_of(*(np.array(values, np.float64) for values in numbers))
-    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
+    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.median_tolerance, grain.middle)
 
 
 def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
@@ -458,7 +458,7 @@ class Cells(Merged, word="Cells"):
         for part, raw in self.letters.chunks(outputs):
             code, first = np.zeros(len(raw), dtype=np.int64), 0
             for stop, ladder in zip(self.stops, ladders, strict=True):
-                code = _find_places(ladder, self.letters.extend(code, raw, first, stop))
+                code = _find_ladder_places(ladder, self.letters.extend(code, raw, first, stop))
                 first = stop
             scores[part] = np.where(code >= 0, self.values[code], 0.0)
         if strange is not None:
@@ -559,7 +559,7 @@ class Histogram(ScoreAttack):
         return tuple(scores)
 
 
-def _find_places(ladder: Ints, code: Ints) -> Ints:
+def _find_ladder_places(ladder: Ints, code: Ints) -> Ints:
     """Return the position of each number in an increasing array, or -1 for other numbers."""
     place = np.searchsorted(ladder, code)
     place[place == ladder.size] = 0
@@ -614,7 +614,7 @@ def _number_rows(
         ladders.append(keys)
         if stop == columns:
             return tuple(stops), ladders, counts
-        codes, n_keys = [_find_places(keys, code) for code in codes], keys.size
+        codes, n_keys = [_find_ladder_places(keys, code) for code in codes], keys.size
 
 
 def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:

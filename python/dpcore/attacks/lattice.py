@@ -412,7 +412,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
     first, last = np.triu_indices(table.edges.size, 1)
     whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
     fine, inside = _sum_windows(below, first, last), _sum_windows(whole, first, last)
-    trace, variance = _find_trace(below, whole, first, last)
+    trace, variance = _measure_fine_excess(below, whole, first, last)
     # The window itself may favour a side through the real-number law: subtract this from the merit.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
     cuts: list[tuple[float, Score]] = []
@@ -420,7 +420,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
     for side, sign in ((0, 1.0), (1, -1.0)):
         merit = _log_ratio_limit(fine[side], fine[1 - side]) - place
         likely = _find_expected_cuts(table, first, last, side)
-        _rule_out(merit, likely, sign * trace, variance)
+        _rule_out_cuts(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
         for cut in np.argsort(-promises, kind="stable")[:_CUTS_PER_SIDE]:
             if promises[cut] == -np.inf:
@@ -441,7 +441,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
     return cuts
 
 
-def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
+def _rule_out_cuts(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
     """Set the expected bound of cuts without significant evidence to minus infinity, in place."""
     is_visible = (
         likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
@@ -491,7 +491,9 @@ def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
     return np.log(low / (hits_prime + _COUNT_STANDARD_ERRORS * np.sqrt(hits_prime) + 3.7))
 
 
-def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
+def _measure_fine_excess(
+    below: Floats, whole: Floats, first: Places, last: Places
+) -> tuple[Floats, Floats]:
     """Test whether fine numbers are more frequent on x; return the excess and its variance.
 
     A fine number is one that is not a multiple of 2^-e. The excess is given in standard errors.

@@ -119,7 +119,9 @@ class Strings:
 
     def numbers(self, most: int | None = None) -> Floats:
         """Convert all strings, or the first `most`, to floats; NaN for a string without number."""
-        return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
+        return np.array(
+            [parse_number(text) for text in self._python_strings()[:most]], dtype=np.float64
+        )
 
     def frequent(self) -> list[int]:
         """Return the codes of all letters that occur, the most frequent first."""
@@ -127,7 +129,7 @@ class Strings:
         codes, counts = np.unique(self.heads[used], return_counts=True)
         return [int(code) for code in codes[np.argsort(-counts, kind="stable")]]
 
-    def _strings(self) -> Sequence[Any]:
+    def _python_strings(self) -> Sequence[Any]:
         if self.items is not None:
             return self.items
         kind = f"{'S' if self.is_bytes else 'U'}{self.heads.shape[1]}"
@@ -198,10 +200,10 @@ class Members:
         """Return how many floats of each row are at least `low` and below `high`."""
         self._counted += 1
         if self._counted <= _COUNTS_BEFORE_TABLE:
-            values, holders = self._floats
+            values, holders = self._floats_and_rows
             inside: Any = (values >= low) & (values < high)
         else:
-            values, holders = self._sorted_floats
+            values, holders = self._sorted_floats_and_rows
             inside = slice(*np.searchsorted(values, (low, high)))
         return np.bincount(holders[inside], minlength=len(self.rows)).astype(np.float64)
 
@@ -225,7 +227,7 @@ class Members:
         return numbers, holders[np.argsort(codes, kind="stable")], first
 
     @functools.cached_property
-    def _floats(self) -> tuple[Floats, Places]:
+    def _floats_and_rows(self) -> tuple[Floats, Places]:
         """The floats of all rows in one array, and the index of each float's row."""
         members = list(itertools.chain.from_iterable(self.rows))
         holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
@@ -235,8 +237,8 @@ class Members:
         return np.array(members, dtype=np.float64), holders
 
     @functools.cached_property
-    def _sorted_floats(self) -> tuple[Floats, Places]:
-        values, holders = self._floats
+    def _sorted_floats_and_rows(self) -> tuple[Floats, Places]:
+        values, holders = self._floats_and_rows
         order = np.argsort(values)
         return values[order], holders[order]
 
@@ -274,7 +276,7 @@ class Bunch:
         self.present = sorted(set(kinds.values()))
         self._compared = 0
 
-    def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
+    def items_of_kind(self, kind: int) -> tuple[Places, list[Any]]:
         """Return the indices of the outputs with an item of one kind, and these items."""
         is_one = self.kinds == kind
         where = np.flatnonzero(is_one)
@@ -284,7 +286,7 @@ class Bunch:
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
         """Return the indices of the outputs with a number, and these numbers (float or complex)."""
-        where, values_found = self.of_kind(NUMBER)
+        where, values_found = self.items_of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -305,7 +307,7 @@ class Bunch:
     @functools.cached_property
     def whole(self) -> tuple[Places, list[int]]:
         """The indices of the outputs with an integer, and these integers."""
-        where, numbers = self.of_kind(NUMBER)
+        where, numbers = self.items_of_kind(NUMBER)
         classes: set[Any] = set(map(type, numbers))
         integral = {number for number in classes if issubclass(number, Integral)}
         if integral != classes:
@@ -328,11 +330,11 @@ class Bunch:
         The bits are in two's complement.
         """
         # Beyond the longest number, every bit equals its sign bit.
-        column = self._bits[:, min(number, self._bits.shape[1] - 1)]
+        column = self._bit_table[:, min(number, self._bit_table.shape[1] - 1)]
         return self.whole[0], column.astype(np.float64)
 
     @functools.cached_property
-    def _bits(self) -> Array:
+    def _bit_table(self) -> Array:
         whole, width = self.whole[1], self.longest() // 8 + 1
         rows = b"".join(number.to_bytes(width, "little", signed=True) for number in whole)
         table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
@@ -342,8 +344,8 @@ class Bunch:
         """Return the items in another form, such as parsed JSON or the keys of a mapping."""
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
         source = kinds.get(kind, TEXT)
-        where, items = self.rows if source == SEQUENCE else self.of_kind(source)
-        return self._spread(where, [view_item(item, kind) for item in items])
+        where, items = self.rows if source == SEQUENCE else self.items_of_kind(source)
+        return self._fill_absent_places(where, [view_item(item, kind) for item in items])
 
     def longest(self) -> int:
         """Return the number of bits of the longest integer."""
@@ -352,7 +354,7 @@ class Bunch:
     def texts(self, kind: int) -> tuple[Places, Strings]:
         """Return the indices of the outputs with a string (or bytes object), and the strings."""
         if kind not in self._texts:
-            where, texts = self.of_kind(kind)
+            where, texts = self.items_of_kind(kind)
             plain = list(map(bytes, texts)) if kind == BYTES else texts
             self._texts[kind] = where, Strings.of_items(plain, kind == BYTES)
         return self._texts[kind]
@@ -360,7 +362,7 @@ class Bunch:
     @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
         """The indices of the outputs with a sequence, and these sequences; arrays become lists."""
-        where, rows = self.of_kind(SEQUENCE)
+        where, rows = self.items_of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
 
@@ -368,14 +370,16 @@ class Bunch:
         """Return the entry at one place of each sequence; negative places count from the end."""
         where, rows = self.rows
         least = number + 1 if number >= 0 else -number
-        return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
+        return self._fill_absent_places(
+            where, [r[number] if len(r) >= least else ABSENT for r in rows]
+        )
 
     def places(self, from_end: bool = False) -> Iterator[list[Any]]:
         """Yield, for each place of the sequences, the entry of each sequence at this place."""
         where, rows = self.rows
         entries: Any = map(reversed, rows) if from_end else rows
         for column in itertools.zip_longest(*entries, fillvalue=ABSENT):
-            yield self._spread(where, list(column))
+            yield self._fill_absent_places(where, list(column))
 
     def entry(self, index: Any) -> list[Any]:
         """Return the entry of each nested sequence at an index such as `(1, 0)`, as in an array."""
@@ -390,13 +394,13 @@ class Bunch:
 
         A data class counts as the mapping of its fields, and a data frame of its columns.
         """
-        where, maps = self.of_kind(MAPPING)
+        where, maps = self.items_of_kind(MAPPING)
         return where, list(map(as_mapping, maps))
 
     def key(self, key: Any) -> list[Any]:
         """Return the value of each mapping under a key."""
         where, maps = self.maps
-        return self._spread(where, [mapping.get(key, ABSENT) for mapping in maps])
+        return self._fill_absent_places(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def equals(self, value: Any) -> Flags:
         """Return which items equal a hashable value and have the same class as this value."""
@@ -412,11 +416,11 @@ class Bunch:
     def members(self, kind: int) -> tuple[Places, Members]:
         """Return the indices of the outputs with a sequence (or set), and their members."""
         if kind not in self._members:
-            where, rows = self.rows if kind == SEQUENCE else self.of_kind(kind)
+            where, rows = self.rows if kind == SEQUENCE else self.items_of_kind(kind)
             self._members[kind] = where, Members(rows)
         return self._members[kind]
 
-    def _spread(self, where: Places, values: list[Any]) -> list[Any]:
+    def _fill_absent_places(self, where: Places, values: list[Any]) -> list[Any]:
         if len(values) == len(self.items):
             return values
         spread: list[Any] = [ABSENT] * len(self.items)
@@ -429,7 +433,7 @@ class Bunch:
         lengths = np.full(len(self.items), np.nan)
         for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present}:
             readers: dict[int, Any] = {SEQUENCE: self.rows, MAPPING: self.maps}
-            where, sized = readers.get(kind) or self.of_kind(kind)
+            where, sized = readers.get(kind) or self.items_of_kind(kind)
             lengths[where] = list(map(len, sized))
         return lengths
 

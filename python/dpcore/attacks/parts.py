@@ -153,7 +153,7 @@ class Part(Record, word="Part"):
         """Return the name of the part in a report, such as ``length of name``."""
         if self.is_flag:
             return self.say(True)
-        where, own = _name_place(self.steps), self._measured()
+        where, own = _name_place(self.steps), self._measure_phrase()
         return f"{own} of {where}" if own and where else own or where or "value"
 
     @property
@@ -190,10 +190,10 @@ class Part(Record, word="Part"):
             return start + _KIND_NAMES[argument]
         return start + _quote_value(argument, room)
 
-    def _measured(self) -> str:
+    def _measure_phrase(self) -> str:
         argument = self.argument
         if self.measure == "letter":
-            return _name_rank("letter", argument)
+            return _name_with_ordinal("letter", argument)
         if self.measure in ("count", "times"):
             return (
                 f"number of {_quote_value(chr(argument) if self.measure == 'count' else argument)}"
@@ -212,7 +212,7 @@ def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
     return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
-def _name_rank(noun: str, place: int) -> str:
+def _name_with_ordinal(noun: str, place: int) -> str:
     """Return the name of a word or letter at a place, such as "letter 1" for place 0."""
     noun, _, rest = noun.partition(" ")
     number = f"{place + 1}" if place >= 0 else f"{-place} from the end"
@@ -228,7 +228,7 @@ def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
         if kind == "view":
             noun = _VIEW_NAMES.get(which, "field")
         elif noun:
-            name, noun = _name_rank(noun, which) + of, ""
+            name, noun = _name_with_ordinal(noun, which) + of, ""
         elif kind in ("key", "field") and not name and isinstance(which, str):
             name = which if _PLAIN_NAME.fullmatch(which) else _quote_value(which)
         elif is_index and kind in ("place", "entry"):
@@ -358,7 +358,7 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
     elif part.measure == "raises":
-        where, raised = bunch.of_kind(objects.RAISED)
+        where, raised = bunch.items_of_kind(objects.RAISED)
         out[:] = 0.0
         out[where] = [exception.name == part.argument for exception in raised]
     elif part.measure == "length":
@@ -392,12 +392,12 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
             if where.size:
                 out[where] = _read_text_measure(texts, part)
     elif part.measure == "holds":
-        where, sets = bunch.of_kind(SET)
+        where, sets = bunch.items_of_kind(SET)
         out[where] = [part.argument in argument for argument in sets]
     else:
         numbers = {key: number for number, key in enumerate(part.argument)}
         for kind in (OTHER, TEXT, BYTES):
-            rows, keys = bunch.of_kind(kind)
+            rows, keys = bunch.items_of_kind(kind)
             out[rows] = [numbers.get(key, -1) if objects.is_hashable(key) else -1 for key in keys]
 
 
@@ -429,23 +429,23 @@ class Parts(Record, word="Parts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the columns, shape `(size, parts)`; NaN if an output has no such part."""
-        columns = _columns_known(outputs)
+        columns = _cached_columns(outputs)
         if columns is None or not self.parts:
             return self._read(outputs)
-        keys = self._keys()
+        keys = self._cache_keys()
         missing = [key for key in dict.fromkeys(keys) if key not in columns]
         if missing:
             columns_read = Parts(tuple(part for part, _ in missing))._read(outputs)
             columns.update(zip(missing, columns_read.T, strict=True))
         return np.stack([columns[key] for key in keys], axis=1)
 
-    def remember(self, outputs: Array, columns: Sequence[Floats]) -> None:
+    def store_columns(self, outputs: Array, columns: Sequence[Floats]) -> None:
         """Store the columns of some outputs in the cache of the context `remember_parts`."""
-        cached = _columns_known(outputs)
+        cached = _cached_columns(outputs)
         if cached is not None:
-            cached.update(zip(self._keys(), columns, strict=True))
+            cached.update(zip(self._cache_keys(), columns, strict=True))
 
-    def _keys(self) -> list[tuple[Part, type]]:
+    def _cache_keys(self) -> list[tuple[Part, type]]:
         # 1 and True are equal, but they are different values to look for.
         return [(part, type(part.argument)) for part in self.parts]
 
@@ -569,7 +569,7 @@ class _PartCache(threading.local):
 _part_cache = _PartCache()
 
 
-def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
+def _cached_columns(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
     """Return the cached columns of an array, or None outside of `remember_parts`."""
     columns = _part_cache.known
     # The array is stored too, so that its id is not used again.

@@ -95,7 +95,7 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
-    gaps, slack = cuts_of(ordered, grain), grain.typical
+    gaps, slack = cuts_of(ordered, grain), grain.median_tolerance
     if not gaps.size and (not ordered.size or np.ptp(ordered) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(ordered[ordered.size // 2])
@@ -104,10 +104,14 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     # A column with one very frequent value has equal quartiles.
     scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(ordered - middle))
     many = float(gaps.size > 1 or (np.ptp(ordered) > 0.0 and gaps.size == 0))
-    return (_find_cut(ordered, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
+    return (
+        (_find_median_gap(ordered, gaps, slack), middle, scale, many)
+        if np.isfinite(scale)
+        else None
+    )
 
 
-def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
+def _find_median_gap(ordered: Floats, gaps: Places, slack: float) -> float:
     """Return a value near the median across which rounding does not move numbers, if possible."""
     middle = ordered.size // 2
     ends = np.concatenate([[-1], gaps, [ordered.size - 1]])
@@ -179,7 +183,7 @@ class _ColumnProducts(Record):
     second: Ints
     weights: Floats
 
-    def _freeze(self, *by_entry: str) -> None:
+    def _freeze_and_check(self, *by_entry: str) -> None:
         """Make the arrays read-only, and check their shapes and values.
 
         The arrays named in `by_entry` must have one number for each entry.
@@ -251,7 +255,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
     def __post_init__(self) -> None:
         """Make the arrays read-only, and check that their shapes match."""
         set_fields(self, weights=round_weights(np.asarray(self.weights, np.float64)))
-        self._freeze("centres")
+        self._freeze_and_check("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
 
@@ -327,7 +331,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
 
     def __post_init__(self) -> None:
         """Make the arrays read-only, and check that their shapes match."""
-        self._freeze("centres", "scales")
+        self._freeze_and_check("centres", "scales")
         if not (self.scales > 0.0).all():
             raise invalid("scales", "above 0", self.scales)
 
@@ -336,7 +340,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
 
         It is computed for the worst case: all entries are 16 scales from their centres.
         """
-        moved = np.array([grains[i].typical for i in self.entries.tolist()]) / self.scales
+        moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
 

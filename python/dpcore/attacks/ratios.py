@@ -79,7 +79,7 @@ def shrink_log_ratios(
     return np.where(live, ratios * np.maximum(common, own), 0.0)
 
 
-def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
+def weigh_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
     """Compute the weight of each bin: the shrunk log ratio of its probabilities on x and on x'.
 
     A table is the histogram of one score or one column of outputs, on x and on x'.
@@ -96,13 +96,13 @@ def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places
         The weights, shape `(tables, bins)`.
     """
     if runs is not None:
-        k, k_prime = _pool_counts(k, runs), _pool_counts(k_prime, runs)
+        k, k_prime = _sum_counts_by_run(k, runs), _sum_counts_by_run(k_prime, runs)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
     weights = shrink_log_ratios(ratios, variances, axis=1, live=(k + k_prime) > 0)
     return weights if runs is None else np.take_along_axis(weights, runs, axis=1)
 
 
-def _pool_counts(counts: Array, runs: Places) -> Floats:
+def _sum_counts_by_run(counts: Array, runs: Places) -> Floats:
     """Return the counts of each table summed over each run, in the shape of `counts`.
 
     The sum over run i of a table is in column i of its row. Columns without a run are 0.
@@ -112,7 +112,7 @@ def _pool_counts(counts: Array, runs: Places) -> Floats:
     return np.bincount(flat, counts.ravel(), counts.size).astype(np.float64).reshape(tables, bins)
 
 
-def even_runs(k: Array, k_prime: Array, most: int) -> Places:
+def cut_even_runs(k: Array, k_prime: Array, most: int) -> Places:
     """Divide the bins of each table into at most `most` runs with about equally many draws.
 
     Returns:
@@ -124,7 +124,7 @@ def even_runs(k: Array, k_prime: Array, most: int) -> Places:
     return np.asarray(np.minimum((share * most).astype(np.intp), most - 1))
 
 
-def clear_runs(k: Array, k_prime: Array) -> Places:
+def find_indistinct_runs(k: Array, k_prime: Array) -> Places:
     """Find runs of neighbouring bins that have about the same share of draws on x.
 
     The function compares all divisions of the bins into runs. It returns the division with the
@@ -147,7 +147,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
     start = np.zeros((tables, bins + 1), dtype=np.intp)
     for end in range(1, bins + 1):
         inside = totals[:, :, end : end + 1] - totals[:, :, :end]
-        value = best[:, :end] + _run_likelihood(*inside) - _RUN_PENALTY / 2.0
+        value = best[:, :end] + _run_log_likelihood(*inside) - _RUN_PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
     # Read the starts of the runs backwards, from the last run.
@@ -158,7 +158,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
     return np.cumsum(begins[:, :-1], axis=1) - 1
 
 
-def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
+def _run_log_likelihood(k: Floats, k_prime: Floats) -> Floats:
     """Return the maximum log-likelihood of runs with `k` draws on x and `k_prime` draws on x'."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both

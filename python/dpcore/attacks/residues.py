@@ -19,7 +19,7 @@ from ..records import Array, Floats, Ints, Rows, set_fields
 from . import arrays
 from .arrays import Merged, has_frequent_rows, read_numbers
 from .attack import NumericAttack
-from .ratios import log_ratios, round_weights, smooth_bins
+from .ratios import log_ratios, round_weights, weigh_bins
 from .threshold import Special
 
 MODULI: Final = tuple(range(2, 17))
@@ -193,7 +193,7 @@ class Residues(NumericAttack):
             residues = [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides]
             scores += _score_columns(residues, wide)
         if rows.shape[1] > 1:
-            best = _best_table([_sum_rows(side) for side in sides])
+            best = _best_table([_row_sum_residues(side) for side in sides])
             if best.total > 0.0:
                 every, weights = np.zeros(0, dtype=np.int64), best.shrink_ratios()
                 score = ResidueRatio(best.modulus, every, weights, summed=True)
@@ -222,7 +222,7 @@ def _find_wide_columns(sides: list[Array]) -> Ints:
     return np.flatnonzero(reach >= _MIN_COLUMN_RANGE)[:_MAX_RESIDUE_COLUMNS]
 
 
-def _sum_rows(rows: Array) -> Ints:
+def _row_sum_residues(rows: Array) -> Ints:
     """Return for each row a number with the same residues as the row's sum, shape `(size, 1)`."""
     if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
         rows = np.maximum(residues_of(rows, _COMMON_MULTIPLE), 0)
@@ -297,7 +297,7 @@ class _ResidueCounts:
     def shrink_ratios(self) -> Floats:
         """Return the log ratios of the counts, shrunk towards 0, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
-        return smooth_bins(self.k, self.k_prime, n, n_prime, None)
+        return weigh_bins(self.k, self.k_prime, n, n_prime, None)
 
 
 def _count_residues(residues: Ints, modulus: int) -> Floats:

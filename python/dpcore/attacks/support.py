@@ -389,10 +389,10 @@ class Support(NumericAttack):
         yield from _find_ranges(*sides[::-1], grains)
         if rows.shape[1] > 1:
             yield from (RowMin(), RowMax())
-            repeats = _count_repeats(grains)
+            repeats = _make_repeat_score(grains)
             if _repeats_differ(*sides, repeats):
                 yield repeats
-            yield from _find_repeated_rows(*sides, grains)
+            yield from _score_repeated_rows(*sides, grains)
         yield from _find_one_sided(*sides, grains)
 
 
@@ -439,11 +439,11 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
     return lows, highs
 
 
-def _count_repeats(grains: Sequence[Grain]) -> Repeats:
+def _make_repeat_score(grains: Sequence[Grain]) -> Repeats:
     """Return the score that counts repeated entries, with tolerances for rounding."""
     grain = coarsest_grain(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
-    return Repeats(2.0 * grain.typical, relative)
+    return Repeats(2.0 * grain.median_tolerance, relative)
 
 
 def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
@@ -496,7 +496,7 @@ def _find_one_sided_atoms(
     return atoms, one_sided
 
 
-def _find_repeated_rows(
+def _score_repeated_rows(
     rows: Array, rows_prime: Array, grains: Sequence[Grain]
 ) -> Iterator[AtRows]:
     """Yield the score of rows of floats that occur repeatedly on one input and never on the other.
@@ -532,7 +532,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     again = times > 1
     if not again.any():
         return rows[:0], kinds[:0]
-    again[again] = _has_own_value(rows[places[again]], times[again], rows)
+    again[again] = _find_own_valued_rows(rows[places[again]], times[again], rows)
     most_repeated = np.flatnonzero(again)[
         np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]
     ]
@@ -540,7 +540,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     return rows[places[most_repeated][finite]], kinds[most_repeated][finite]
 
 
-def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
+def _find_own_valued_rows(kinds: Array, times: Array, rows: Array) -> Array:
     """Return a mask of the distinct rows with an entry that occurs in no other distinct row.
 
     Args:
@@ -638,7 +638,7 @@ def find_rare_values(
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
         # Values on a grid naturally repeat, about as often as the neighbouring values.
-        repeated = [_keep_odd_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
+        repeated = [_find_uneven_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
@@ -660,7 +660,7 @@ def find_rare_values(
     return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 
 
-def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
+def _find_uneven_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
     """Return the atoms of a column whose count differs much from the counts of their neighbours.
 
     Each atom is compared with four neighbouring values: the next two below and the next two above.

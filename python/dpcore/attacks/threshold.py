@@ -160,7 +160,7 @@ class Closer(Record, word="Closer"):
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
-        apart, middle = cache_per_device(self, outputs, self._constants)
+        apart, middle = cache_per_device(self, outputs, self._difference_and_middle)
         if self.norm == "l2":
             shift, size, norm = middle
             slack = rounding_slack(terms, size + norm * outputs.norm())
@@ -168,7 +168,7 @@ class Closer(Record, word="Closer"):
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
-    def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
+    def _difference_and_middle(self, like: Any, _: str) -> tuple[Any, Any]:
         """Return x - x' as a tensor, and constants that depend on the middle of x and x'.
 
         With "l1", the constant is the middle as a tensor. With "l2", the constants are these three
@@ -634,10 +634,10 @@ def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int
         points = np.ascontiguousarray(points - 2.0 * tolerances_at(grains, points))
     below = [_core.count_below(np.ascontiguousarray(side), points) for side in ordered]
     above = [side.shape[1] - count for side, count in zip(ordered, below, strict=True)]
-    return np.maximum(_lower_log_ratios(below, rows), _lower_log_ratios(above, rows))
+    return np.maximum(_cautious_log_ratios(below, rows), _cautious_log_ratios(above, rows))
 
 
-def _lower_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
+def _cautious_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
     first, second = (count + 0.5 for count in hits)
     ratios = np.log(first / rows[0]) - np.log(second / rows[1])
     errors = np.sqrt(1.0 / first + 1.0 / second)

@@ -50,7 +50,7 @@ from ..suggestions import suggest_arguments
 from .additive import Additive
 from .arrays import Merged, freeze_arrays
 from .attack import AuditAttack, Goal, TimingCounts, choose_events
-from .bins import list_thresholds
+from .bins import list_gap_thresholds
 from .histogram import keys_of
 from .threshold import Threshold
 
@@ -267,7 +267,7 @@ class TimedScore(Merged, word="TimedScore"):
 
     def __call__(self, rows: Array) -> Floats:
         """Return the score of each call, shape `(size,)`."""
-        return np.asarray(self.score(table_of(self.columns, rows)), np.float64)
+        return np.asarray(self.score(make_column_table(self.columns, rows)), np.float64)
 
     def __str__(self) -> str:
         """Return a description in one line, for the report of an audit."""
@@ -294,7 +294,7 @@ def _name_columns(columns: Sequence[Any]) -> str:
     return ", ".join(named)
 
 
-def table_of(columns: Sequence[Any], rows: Array) -> Floats:
+def make_column_table(columns: Sequence[Any], rows: Array) -> Floats:
     """Return the table of the given quantities of timed calls, shape `(size, columns)`."""
     return np.column_stack([column(rows) for column in columns])
 
@@ -317,7 +317,7 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
         return scores
     members = _COLUMN_ATTACKS[: 3 if len(rows) > _MIN_FINE_COMB_CALLS else 2]
     for columns in _choose_columns(rows, sides, pair):
-        table = table_of(columns, rows)
+        table = make_column_table(columns, rows)
         split = table[sides], table[~sides]
         made = [score for member in members for score in member.candidates(*split, _NO_INPUTS)]
         scores += [TimedScore(columns, score) for score in dict.fromkeys(made)]
@@ -334,9 +334,9 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
     telling = _rank_entries(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _MAX_VALUE_GROUPS:
-        yield OutputGroup(telling[0], _cut_evenly(first, _MAX_VALUE_GROUPS)), Latency()
+        yield OutputGroup(telling[0], _find_even_edges(first, _MAX_VALUE_GROUPS)), Latency()
     for share in _USUAL_LATENCY_QUANTILES:
-        for excesses in _pair_excesses(rows, sides, pair, telling, share):
+        for excesses in _iterate_excess_pairs(rows, sides, pair, telling, share):
             yield telling[0], Latency(), *excesses
 
 
@@ -365,7 +365,7 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
 
     def latency_difference(entry: Any) -> float:
         values = entry(rows)
-        edges = _cut_evenly(values, 8)
+        edges = _find_even_edges(values, 8)
         groups = np.searchsorted(edges, values)
         difference = 0.0
         for number in range(edges.size + 1):
@@ -379,12 +379,12 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
     return tuple(ranked[:_MAX_KEPT_ENTRIES])
 
 
-def _cut_evenly(values: Floats, groups: int) -> Floats:
+def _find_even_edges(values: Floats, groups: int) -> Floats:
     """Return limits that divide values into at most `groups` groups of about equal size."""
     return np.unique(np.nanquantile(values, np.arange(1, groups) / groups))
 
 
-def _pair_excesses(
+def _iterate_excess_pairs(
     rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
 ) -> Iterator[tuple[ExcessLatency, ...]]:
     """Yield pairs of scores, each the latency minus a usual latency.
@@ -519,7 +519,7 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
     trials, alpha = count("trials", trials), 1.0 - confidence_level(confidence)
     values = pilot.latencies.astype(np.float64)
     low, high = np.sort(values[pilot.sides]), np.sort(values[~pilot.sides])
-    points = list_thresholds(low, high)
+    points = list_gap_thresholds(low, high)
     if points.size == 0:
         # A single distinct latency: no threshold can be learnt from it.
         return Above(Latency(), float(values[0]) if values.size else 0.0), "x"

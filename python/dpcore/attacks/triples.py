@@ -25,7 +25,7 @@ from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import Choice, Goal
 from .bins import SHARE, place_between
 from .grains import cuts_of, grain_of
-from .ratios import round_weights, smooth_bins
+from .ratios import round_weights, weigh_bins
 from .residues import residues_of
 
 _MAX_VALUES: Final = 4
@@ -317,7 +317,7 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
         flat = np.ravel_multi_index(codes, shape)
         tables.append(np.bincount(flat, minlength=radix ** len(group))[np.newaxis].astype(float))
     sizes = [np.array([[side.shape[1]]]) for side in columns]
-    smooth = smooth_bins(tables[0], tables[1], sizes[0], sizes[1], None)
+    smooth = weigh_bins(tables[0], tables[1], sizes[0], sizes[1], None)
     weights = round_weights(smooth)
     cuts = np.array([[*way.cuts, *[np.nan] * (most - len(way.cuts))] for way in group])
     moduli = np.array([way.modulus for way in group])

@@ -20,7 +20,7 @@ from ..records import Array, Floats, Ints, Pair
 from . import arrays
 from .arrays import Merged
 from .attack import ScoreAttack
-from .ratios import clear_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
+from .ratios import find_indistinct_runs, log_ratios, round_weights, shrink_log_ratios, weigh_bins
 
 NO_ROW: Final = -1
 """Number of tokens that stands for an output that is not a text."""
@@ -196,7 +196,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         return scores
 
     @property
-    def says_nothing(self) -> bool:
+    def has_constant_score(self) -> bool:
         """True if every output has the same score."""
         return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
 
@@ -229,7 +229,7 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     tables = [_count_tokens(side, table) for side in sides]
     n, n_prime = (sizes.size for _, sizes in tables)
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in tables)
-    starts, lengths = _weigh_lengths([sizes for _, sizes in tables])
+    starts, lengths = _fit_length_ratios([sizes for _, sizes in tables])
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
     ratios = log_ratios(k, k_prime, n, n_prime)
     values = round_weights(shrink_log_ratios(*ratios, live=often))
@@ -260,7 +260,7 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
     return counts, np.concatenate(sizes)
 
 
-def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
+def _fit_length_ratios(sizes: list[Ints]) -> tuple[Ints, Floats]:
     """Return the least length of each interval of lengths, and the weights.
 
     The first weight is for outputs that are not texts. One weight for each interval follows.
@@ -280,9 +280,9 @@ def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
         for side in sizes
     )
     runs = np.zeros(k.shape, dtype=np.intp)
-    runs[:, 1:] = 1 + clear_runs(k[:, 1:], k_prime[:, 1:])
+    runs[:, 1:] = 1 + find_indistinct_runs(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
-    values = round_weights(smooth_bins(k, k_prime, n, n_prime, runs))[0]
+    values = round_weights(weigh_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1
     starts = different[first - 1]
     starts[:1] = 0
@@ -354,7 +354,7 @@ class Words(ScoreAttack):
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)
         scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (ratios_of(sides),)
-        return tuple(score for score in scores if not score.says_nothing)
+        return tuple(score for score in scores if not score.has_constant_score)
 
 
 def _first_texts(sides: tuple[Array, ...]) -> list[str]:

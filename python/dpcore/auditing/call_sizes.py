@@ -112,7 +112,9 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
     p_values = {}
     for place, name in enumerate(_ROW_NAMES, 1):
         chosen = np.r_[:calls, place * calls : (place + 1) * calls]
-        p_values[name] = n_tests * min(_find_p_value(side[chosen], slack) for side, slack in sides)
+        p_values[name] = n_tests * min(
+            _find_smallest_p_value(side[chosen], slack) for side, slack in sides
+        )
     columns = sum(table.shape[1] for table in split_by_kind(outputs[0]))
     if columns <= _MAX_COLUMNS:
         return _describe_difference(p_values), ()
@@ -175,7 +177,7 @@ def _read_texts(column: Array) -> Iterator[Array]:
         yield np.array([float(written[place]) for written in numbers])
 
 
-def _find_p_value(values: Floats, slack: Floats) -> float:
+def _find_smallest_p_value(values: Floats, slack: Floats) -> float:
     """Return the smallest p-value of all tests that compare two samples of equal size.
 
     Args:
@@ -188,7 +190,7 @@ def _find_p_value(values: Floats, slack: Floats) -> float:
         distances = np.abs(values - np.sort(values, axis=0)[len(values) // 2 - 1])
     begins_far, ends_far, _ = _find_runs(distances, slack)
     commonest = np.take_along_axis(begins, (ends - begins).argmax(axis=0)[None], axis=0)
-    return min(map(_sum_p_value, (begins + ends, begins_far + ends_far, begins == commonest)))
+    return min(map(_half_sum_p_value, (begins + ends, begins_far + ends_far, begins == commonest)))
 
 
 def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
@@ -211,7 +213,7 @@ def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
     return begins, ends, np.take_along_axis(ordered, begins, axis=0)
 
 
-def _sum_p_value(scores: Array) -> float:
+def _half_sum_p_value(scores: Array) -> float:
     """Return the smallest two-sided p-value, over all columns, of a permutation test.
 
     The test statistic is the sum of the first half of a column.

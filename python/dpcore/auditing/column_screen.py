@@ -71,7 +71,7 @@ class ColumnSums:
     def add(self, rows: Array) -> None:
         """Update the sums and histograms with rows of shape `(size, columns)`."""
         for first in range(0, len(rows), _MAX_PARTIAL_ROWS):
-            self._add_part(rows[first : first + _MAX_PARTIAL_ROWS])
+            self._add_rows(rows[first : first + _MAX_PARTIAL_ROWS])
         self.first = rows[0].copy() if self.first is None else self.first
         for row in rows:
             if not self.steady.size:
@@ -79,7 +79,7 @@ class ColumnSums:
             here, there = row[self.steady], self.first[self.steady]
             self.steady = self.steady[(here == there) | ((here != here) & (there != there))]
 
-    def _add_part(self, rows: Array) -> None:
+    def _add_rows(self, rows: Array) -> None:
         self.rows += len(rows)
         if self.rows > np.iinfo(self.cells.dtype).max:
             self.cells = self.cells.astype(np.uint16 if self.rows < 2**16 else np.uint32)
@@ -162,7 +162,7 @@ def _lay_out_slice(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     return centres, np.maximum(_BINNED_SPREADS * spread / _BINS, least)
 
 
-def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
+def _measure_slice_difference(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
     """Return two measures of the difference between x and x', for some columns.
 
     The first measure is a chi-squared statistic of the histograms. The second measure is the
@@ -193,7 +193,7 @@ def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
     return [deviates_of(statistic, freedoms), cautious]
 
 
-def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
+def measure_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
     """Return four measures of the difference between x and x' for each column.
 
     The measures compare the means, the variances, the histograms, and the probabilities of the best
@@ -207,7 +207,7 @@ def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
         shifts = np.abs(mean - mean_prime) / np.sqrt(error)
         spreads = np.abs(np.log(variance) - np.log(variance_prime))
         slices = [
-            _screen_slice(sides, slice(start, start + _SLICE_COLUMNS))
+            _measure_slice_difference(sides, slice(start, start + _SLICE_COLUMNS))
             for start in range(0, mean.size, _SLICE_COLUMNS)
         ]
     by_bins = [np.concatenate(merits) for merits in zip(*slices, strict=True)]
@@ -233,7 +233,7 @@ def choose_columns(
         best few columns by all criteria. It is given by positions in the array of indices.
     """
     ranked = []
-    for merits in rank_by_tests(sides):
+    for merits in measure_differences(sides):
         most = np.argsort(-merits, kind="stable")[:_CHOSEN_PER_TEST]
         ranked.append(most[merits[most] > -np.inf])
     if ends is not None:
@@ -250,7 +250,7 @@ def choose_columns(
     return chosen.astype(np.int64), tuple(np.searchsorted(chosen, group) for group in smaller)
 
 
-def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
+def fit_diagonal_score(sides: Sequence[ColumnSums]) -> LinearScore | None:
     """Return the linear discriminant of all columns as if they were independent.
 
     The weight of a column is the difference between its means on x and x', divided by the sum of

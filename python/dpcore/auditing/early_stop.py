@@ -23,7 +23,7 @@ from ..attacks.attack import (
     ScoreAttack,
     choose_events,
     choose_plainest,
-    not_applicable,
+    inapplicable_error,
 )
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
@@ -140,7 +140,7 @@ class Sequence:
             course.step("count", "counting until refuted", 2 * (trials - self.done))
             while self.done < trials and not self._is_refuted:
                 course.step("fit")
-                self._choose(trials)
+                self._choose_next_event(trials)
                 course.step("count")
                 for piece, sides in self._draw_slices(start, start + trials):
                     self._count(piece, sides)
@@ -167,7 +167,7 @@ class Sequence:
             outputs on x and on x'.
         """
         ends = [start + self.done]
-        most = self._most_ahead
+        most = self._draw_ahead_limit
         workers = (
             self.source.threads
             if self.source.executor is None
@@ -178,14 +178,14 @@ class Sequence:
             ahead = len(ends) > 1
             if ahead and (workers == 1 or done - self.done > most or self._is_refit_due(done)):
                 break
-            ends.append(min(stop, ends[-1] + self._size(done)))
+            ends.append(min(stop, ends[-1] + self._next_slice_trials(done)))
         sides = self.source.outputs(COUNT, ends[0], ends[-1])
         cuts = [(a - ends[0], b - ends[0]) for a, b in itertools.pairwise(ends)]
         pieces = [(sides[0][a:b], sides[1][a:b]) for a, b in cuts]
         return list(zip(itertools.pairwise(ends), pieces, strict=True))
 
     @property
-    def _most_ahead(self) -> int:
+    def _draw_ahead_limit(self) -> int:
         """Largest number of trials per input that may be drawn before they are counted."""
         elements = _MAX_HISTORY_ELEMENTS if self._wide is None else _MAX_SLICE_ELEMENTS
         return elements // max(1, self.source.elements)
@@ -248,11 +248,11 @@ class Sequence:
         label = 0
         for before, piece in itertools.pairwise(pieces[:1] + pieces):
             label += (piece.event, piece.direction) != (before.event, before.direction)
-            self._bet(piece, label)
-        self._draw_again(refuse)
+            self._bet_on_slice(piece, label)
+        self._redraw_latest_slices(refuse)
         self.done = done
 
-    def _draw_again(self, refuse: Callable[[str], NoReturn]) -> None:
+    def _redraw_latest_slices(self, refuse: Callable[[str], NoReturn]) -> None:
         """Draw the latest slices again, as many as are kept to learn the next event."""
         sizes = (piece.counts.n for piece in self.slices)
         ends = list(itertools.accumulate(sizes, initial=self.request.start))
@@ -279,13 +279,13 @@ class Sequence:
         self.tangent, self.request = tangent, self.request.at_tangent(tangent)
         self.martingale = Martingale(self.request.tangent or 0.0, self.request.delta)
 
-    def _size(self, done: int) -> int:
+    def _next_slice_trials(self, done: int) -> int:
         block = self.source.block
         # Threads that share short blocks get several blocks.
         least = BLOCK if is_thread_safe(self.source.draws.mechanism) else block
         trials = max(least, int(_SLICE_SHARE * done))
         if self._wide is not None:
-            trials = min(trials, self._most_ahead)
+            trials = min(trials, self._draw_ahead_limit)
         return max(1, trials // block) * block
 
     def _learn_from_pilot(self) -> None:
@@ -303,12 +303,12 @@ class Sequence:
         self.facts = describe_pilot(sides, self.request.known, claim, self.request.delta)
 
     @property
-    def _sought(self) -> Claim | None:
+    def _sought_curve(self) -> Claim | None:
         """The claimed curve before its tangent is chosen, and None afterwards."""
         claim = self.request.claim
         return claim if isinstance(claim, Claim) and self.tangent is None else None
 
-    def _choose(self, trials: int) -> None:
+    def _choose_next_event(self, trials: int) -> None:
         """Choose an event for the next slices, if there are enough new draws.
 
         The number of draws must be 1.5 times the number at the last choice of an event.
@@ -317,7 +317,7 @@ class Sequence:
             return
         before = self.chosen
         self._fitted_at = self.pilot + self.done
-        self.chosen = self._fit(trials)
+        self.chosen = self._fit_next_event(trials)
         if self.martingale is None:
             self._test_tangent(put_numerator_first(self.chosen.counts, self.chosen.direction))
         self.label += before is not None and not _is_same_event(before, self.chosen)
@@ -329,15 +329,15 @@ class Sequence:
         """
         scores = reading.make_scores(f"outputs of {self.source.name}")
         if not scores and not reading.whole:
-            raise not_applicable(self.attack, reading.rest[0])
+            raise inapplicable_error(self.attack, reading.rest[0])
         level = self.request.delta, self.request.confidence
-        goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought)
+        goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought_curve)
         best, _ = select_wide_event(self.source, scores, reading, goal)
         self.remarks = remarks_on([best], reading.rest[0])
         wide = reading.widen(best)
         return replace(wide, event=wide.counted)  # type: ignore[arg-type]
 
-    def _fit(self, trials: int) -> Choice:
+    def _fit_next_event(self, trials: int) -> Choice:
         if self._wide is not None:
             return self._fit_wide(self._wide, trials)
         n_seen = self.pilot + self.done
@@ -349,10 +349,10 @@ class Sequence:
         scores, self.read = read_candidates(self.attack, *halves, self.request.known, name)
         if not scores:
             if outputs.size:
-                raise not_applicable(self.attack, outputs)
+                raise inapplicable_error(self.attack, outputs)
             return Choice(Never(), "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         level = self.request.delta, self.request.confidence
-        goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought)
+        goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought_curve)
         events = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
         best = choose_plainest(events, outputs[1::2], outputs_prime[1::2])
         self.remarks = remarks_on(events, outputs)
@@ -375,7 +375,7 @@ class Sequence:
             int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
         )
         if not self.source.draws.native:
-            self._look(sides, answers, trials[0])
+            self._update_dependence_test(sides, answers, trials[0])
         self._keep(sides)
         ordered = put_numerator_first(chosen.counts, chosen.direction)
         guess = (
@@ -384,19 +384,21 @@ class Sequence:
         )
         counts = Counts(k, size, k_prime, size)
         piece = Slice(self.request.pair, chosen.event, chosen.direction, counts, guess)
-        self._bet(piece, self.label)
+        self._bet_on_slice(piece, self.label)
         # A single list, so that Ctrl-C cannot separate a slice from its NaN.
         self._counted.append((piece, (nan, nan_prime)))
         self.done = sum(side.counts.n for side, _ in self._counted)
 
-    def _bet(self, piece: Slice, label: int) -> None:
+    def _bet_on_slice(self, piece: Slice, label: int) -> None:
         assert self.martingale is not None
         counts = piece.bound_counts
         self.martingale.update(
             counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
         )
 
-    def _look(self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int) -> None:
+    def _update_dependence_test(
+        self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int
+    ) -> None:
         """Update the statistics that show whether the rows of a call are independent.
 
         Args:

@@ -26,10 +26,10 @@ from ..attacks.attack import (
     cost_of,
     merit_of,
     part_grains,
-    rounded_merit,
+    rounding_remark_merit,
     score_grain,
 )
-from ..attacks.bins import Marks, marks_of, scale_of, sorted_values
+from ..attacks.bins import Marks, largest_magnitude, marks_of, sorted_values
 from ..attacks.grains import Grain
 from ..attacks.parts import remember_parts
 from ..bounds.tail import find_tail_threshold
@@ -184,7 +184,7 @@ def select_event(
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
-    choices = choose_events(scores, *first_look, goal.bolder() if rounds else goal)
+    choices = choose_events(scores, *first_look, goal.first_comparison_goal() if rounds else goal)
     rounded = max((each.rounding for each in choices if each.rounding), key=merit_of, default=None)
     ranked = sorted(choices, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
@@ -200,13 +200,13 @@ def select_event(
             different.setdefault(choice.counts, choice)
         options = [plainest, *different.values()][: most + 2]
         left = tuple({id(choice.event.score): choice.event.score for choice in options}.values())
-        own = goal if size == selection else goal.bolder()
+        own = goal if size == selection else goal.first_comparison_goal()
         choices = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(choices, key=merit_of, reverse=True)
     chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
     if in_tail:
-        chosen = replace(chosen, farther=_choose_farther(chosen, ranked, first_look, goal))
-    is_rounding_better = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
+        chosen = replace(chosen, farther=_choose_in_tail(chosen, ranked, first_look, goal))
+    is_rounding_better = rounded is not None and rounded.merit > rounding_remark_merit(chosen.merit)
     return replace(chosen, rounding=rounded if is_rounding_better else None)
 
 
@@ -240,7 +240,7 @@ def _choose_cheapest(choices: list[Choice]) -> Choice:
     return min(good, key=cost_of)
 
 
-def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
+def _extend_into_tail(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
     """Find a threshold further out in the tail of a score that predicts a larger bound.
 
     The prediction uses straight lines that are fitted to the tail.
@@ -265,8 +265,8 @@ def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Ch
         (hits[order[0]], hits[order[1]]),
         (values[order[0]].size, values[order[1]].size),
         int(np.searchsorted(points, sign * choice.event.threshold)),
-        _count_merit(choice, goal),
-        partial(_predict_rates, goal),
+        _predict_event_bound(choice, goal),
+        partial(_predict_bounds, goal),
     )
     if tail is None:
         return None
@@ -276,13 +276,13 @@ def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Ch
     return replace(choice, event=event, counts=counts, merit=merit)
 
 
-def _count_merit(choice: Choice, goal: Goal) -> float:
+def _predict_event_bound(choice: Choice, goal: Goal) -> float:
     """Return the bound that an event is expected to certify, from its frequencies in the pilot."""
     own = put_numerator_first(choice.counts, choice.direction)
-    return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
+    return float(_predict_bounds(goal, own.k / own.n, own.k_prime / own.n_prime))
 
 
-def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
+def _predict_bounds(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
     """Return the bounds that events with known probabilities are expected to certify.
 
     Args:
@@ -294,7 +294,7 @@ def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
     return goal.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
 
 
-def choose_crossed(
+def choose_by_cross_fitting(
     attack: ScoreAttack, wholes: Sequence[Sequence[Array]], goal: Goal
 ) -> Choice | None:
     """Choose a threshold on a score that is fitted on the whole pilot, by cross-fitting.
@@ -316,10 +316,10 @@ def choose_crossed(
     score, *values = crossed
     grain = score_grain(score, column_grains(wholes[0][0], wholes[1][0]), *values)
     choice = best_threshold(score, values[0], values[1], grain, goal)
-    return replace(choice, farther=_find_farther(choice, (values[0], values[1]), grain, goal))
+    return replace(choice, farther=_extend_into_tail(choice, (values[0], values[1]), grain, goal))
 
 
-def _choose_farther(
+def _choose_in_tail(
     chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
 ) -> Choice | None:
     """Choose a threshold in the tail of a good score, if it predicts a clearly larger bound.
@@ -338,12 +338,12 @@ def _choose_farther(
         return None
     near = [choice for choice in ranked if choice.merit >= _NEAR_MERIT_RATIO * chosen.merit]
     others = [choice for choice in near if choice.event.score is not chosen.event.score]
-    grains, best, least = column_grains(*sides), None, _count_merit(chosen, goal)
+    grains, best, least = column_grains(*sides), None, _predict_event_bound(chosen, goal)
     for choice in (chosen, *others[:_MAX_OTHER_TAILS]):
         score = choice.event.score
         values = scores_of(score, sides[0]), scores_of(score, sides[1])
         grain = score_grain(score, part_grains(score, *sides) or grains, *values)
-        farther = _find_farther(choice, values, grain, goal)
+        farther = _extend_into_tail(choice, values, grain, goal)
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
     return best and choose_plainest([best], *sides, best)
@@ -400,7 +400,7 @@ def remarks_on(
     remarks += [_SIGNED] if any(choice.merit > 0.0 for choice in signs) else []
     if outputs.dtype.kind in "fc":
         is_wide = np.finfo(outputs.dtype).nmant > np.finfo(np.float64).nmant
-        remarks += [_WIDE] if is_wide or scale_of(outputs) > exact_up_to else []
+        remarks += [_WIDE] if is_wide or largest_magnitude(outputs) > exact_up_to else []
     return tuple(remarks)
 
 

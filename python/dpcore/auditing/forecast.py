@@ -28,7 +28,7 @@ from .early_stop import REFIT_RATIO
 from .pair_choice import plan_rounds
 from .pilot import PilotDraws
 from .randomness import compare_outputs
-from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
+from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, largest_certifiable
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01
 """Time per output from which on a forecast is always shown."""
@@ -121,7 +121,7 @@ class Forecast:
         less than 10 ms and the whole audit takes less than 30 s.
         """
         if self.seconds < _FAST_OUTPUT_SECONDS or (
-            self.seconds < _SLOW_OUTPUT_SECONDS and self._takes(self.trials) < LONG_SECONDS
+            self.seconds < _SLOW_OUTPUT_SECONDS and self._audit_seconds(self.trials) < LONG_SECONDS
         ):
             return ""
         search = sum(many * size for many, size in self.search(self.trials))
@@ -131,15 +131,15 @@ class Forecast:
         most = "at most " if self.early or self.limit is not None else ""
         lines = [
             f"dpcore: an output takes about {format_time(self.seconds)}{rough}, and there are "
-            f"{', '.join(parts)}: {most}{format_time(self._takes(self.trials))}"
+            f"{', '.join(parts)}: {most}{format_time(self._audit_seconds(self.trials))}"
             + (f" if {self.threads} calls run at a time" if self.threads > 1 else ""),
-            *self._fewer(),
+            *self._advise_fewer_trials(),
         ]
         if search:
             lines.append(
                 "a search takes less with a smaller budget=, or with the one pair that it found"
             )
-        lines += self._shared()
+        lines += self._advise_sharing()
         if self.one_by_one:
             lines.append("a mechanism (x, size, rng) draws many outputs in one call, if it can")
         return "\n  ".join(lines)
@@ -167,7 +167,7 @@ class Forecast:
             longer = self.fixed + rows * self.each
             if longer <= MAX_CALL_SECONDS and not self.one_by_one:
                 probe += 2 * calls * (self.fixed + self.each + longer)
-            return spent + probe + self._takes(trials)
+            return spent + probe + self._audit_seconds(trials)
 
         least = total(MIN_BUDGET_TRIALS)
         if least > seconds:
@@ -182,16 +182,18 @@ class Forecast:
             raise invalid("seconds", f"so few that at most {most:,} trials fit", seconds)
         return number * unit
 
-    def _takes(self, trials: int) -> float:
+    def _audit_seconds(self, trials: int) -> float:
         rounds = self.search(trials)
-        search = sum(many * self._time_pilot(size) for many, size in rounds)
+        search = sum(many * self._pilot_seconds(size) for many, size in rounds)
         if self.limit is not None:
-            search = min(search, max(self.limit, self._time_pilot(rounds[0][1])))
+            search = min(search, max(self.limit, self._pilot_seconds(rounds[0][1])))
         # An audit with early stop keeps the counted outputs, to choose further events.
-        count = self._time_draws(trials, None if self.early else self.counted)
-        return search + self._time_pilot(self.pilot(trials)) + self._time_refits(trials) + count
+        count = self._draw_seconds(trials, None if self.early else self.counted)
+        return (
+            search + self._pilot_seconds(self.pilot(trials)) + self._refit_seconds(trials) + count
+        )
 
-    def _time_refits(self, trials: int) -> float:
+    def _refit_seconds(self, trials: int) -> float:
         """Compute the time to choose events after the first event, in an audit with early stop."""
         if not self.early:
             return 0.0
@@ -200,25 +202,30 @@ class Forecast:
         each = 2.0 * self.fit[1] * REFIT_RATIO / (REFIT_RATIO - 1.0)
         return choices * self.fit[0] + each * trials
 
-    def _time_pilot(self, size: int) -> float:
+    def _pilot_seconds(self, size: int) -> float:
         """Compute the time of a pilot of `size` draws per input, with the choice of an event."""
-        draws = self._time_draws(size // 2) + self._time_draws(size - size // 2)
+        draws = self._draw_seconds(size // 2) + self._draw_seconds(size - size // 2)
         return draws + self.fit[0] + self.fit[1] * size
 
-    def _time_draws(self, size: int, each: float | None = None) -> float:
+    def _draw_seconds(self, size: int, each: float | None = None) -> float:
         """Compute the time to make `size` draws per input, if the workers share the blocks."""
         each = self.each if each is None else each
         turns = -(-size // (self.block * self.threads))
         rows = min(size, self.block)
         return 2 * turns * (self.calls_of(rows) * self.fixed + rows * each)
 
-    def _fewer(self) -> list[str]:
-        if self._takes(self.trials) <= _MAX_ADVISED_SECONDS or self.trials <= MIN_BUDGET_TRIALS:
+    def _advise_fewer_trials(self) -> list[str]:
+        if (
+            self._audit_seconds(self.trials) <= _MAX_ADVISED_SECONDS
+            or self.trials <= MIN_BUDGET_TRIALS
+        ):
             return []
         trials = MIN_BUDGET_TRIALS
-        while 10 * trials < self.trials and self._takes(10 * trials) <= _MAX_ADVISED_SECONDS:
+        while (
+            10 * trials < self.trials and self._audit_seconds(10 * trials) <= _MAX_ADVISED_SECONDS
+        ):
             trials *= 10
-        line = f"trials={trials} takes about {format_time(self._takes(trials))}"
+        line = f"trials={trials} takes about {format_time(self._audit_seconds(trials))}"
         if self.most is None:
             return [line]
         most = self.most(trials)
@@ -227,7 +234,7 @@ class Forecast:
         line += f" and certifies an epsilon of {most:.2f} at most{warning}"
         return [f"{line} ({self.trials:,} trials: {self.most(self.trials):.2f})"]
 
-    def _shared(self) -> list[str]:
+    def _advise_sharing(self) -> list[str]:
         blocks = -(-self.trials // self.block)
         if self.threads > 1:
             proposed_block = block_size_per_thread(self.trials, self.threads)
@@ -279,14 +286,14 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
     largest = min(request.pilot or _MAX_FITTED_ROWS, _MAX_FITTED_ROWS)
     fits: dict[int, float] = {}
     size, seconds, event = min(_FIRST_FITTED_ROWS, largest), 0.0, None
-    while seconds + forecast._time_pilot(size) <= limit:
+    while seconds + forecast._pilot_seconds(size) <= limit:
         pilot = PilotDraws(source, request.probe_pair, request.goal, size, request.looks_at_floats)
         begun = course.clock()
         event = request.attack.fitted_on(pilot).event
         seconds = course.clock() - begun
         course.drew(2 * size)
-        fits[size] = max(0.0, seconds - forecast._time_pilot(size))
-        if size == largest or fits[size] < _MAX_CHOICE_SHARE * forecast._time_pilot(size):
+        fits[size] = max(0.0, seconds - forecast._pilot_seconds(size))
+        if size == largest or fits[size] < _MAX_CHOICE_SHARE * forecast._pilot_seconds(size):
             break
         # The first choice also imports modules and starts threads.
         seconds *= 1 / 2 if len(fits) == 1 else _MIN_FIT_GROWTH
@@ -307,7 +314,7 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
         source.tally(event, PILOT, 0, size)
         seconds = course.clock() - begun
         course.drew(2 * size)
-        counts[size] = seconds - forecast._time_draws(size, 0.0)
+        counts[size] = seconds - forecast._draw_seconds(size, 0.0)
         is_long = seconds >= _MIN_TIMED_SECONDS or _TIMED_ROWS_GROWTH * seconds > limit
         if is_long or size >= _MAX_COUNTED_ROWS or not source.draws.native:
             break
@@ -337,7 +344,9 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
         pilot=lambda trials: request.pilot or pilot(trials),
         trials=request.trials,
         early=early,
-        most=None if request.attack.pools else partial(most_certified, request, request.probe_pair),
+        most=None
+        if request.attack.pools
+        else partial(largest_certifiable, request, request.probe_pair),
         claim=None if isinstance(request.claim, Claim) else request.claim,
         threads=source.threads if executor is None else count_workers(executor, request.threads),
         block=1 if request.attack.times else source.block,

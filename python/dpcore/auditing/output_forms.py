@@ -104,7 +104,7 @@ def _read_form(
     if outputs.dtype == object:
         answers.refuse_nested(name, outputs.tolist())
     if not one_by_one(mechanism) and not makes_tensors(mechanism):
-        _refuse_facts(name, answers.find_answer_facts(answer), ask)
+        _refuse_revealing_facts(name, answers.find_answer_facts(answer), ask)
     of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
     if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may have equal lengths by chance.
@@ -119,7 +119,9 @@ def _read_form(
     return () if fields else shape, fields, () if fields else answers.column_names(answer)
 
 
-def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
+def _refuse_revealing_facts(
+    name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]
+) -> None:
     """Raise a ValueError if a property of whole calls depends on the input.
 
     Args:
@@ -162,7 +164,7 @@ def _format_differences(mine: Any, others: Any) -> str:
     return text if len(text) <= _MAX_FACT_CHARACTERS else text[: _MAX_FACT_CHARACTERS - 3] + "..."
 
 
-def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
+def note_type_difference(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
     """Return a note if the outputs on x and on x' have different types, such as int64 and float64.
 
     The numbers 1 and 1.0 are equal, and an audit counts them as one value. A person who sees the
@@ -181,7 +183,7 @@ def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
         A tuple of one sentence, or an empty tuple.
 
     Example:
-        >>> for note in types_apart(np.zeros(2), np.zeros(2, dtype=np.int64)):
+        >>> for note in note_type_difference(np.zeros(2), np.zeros(2, dtype=np.int64)):
         ...     print(note.split(":")[0])
         outputs on x are of type float64, those on x' of type int64
     """
@@ -243,13 +245,13 @@ def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
 
     Args:
         source: object that makes the draws of the mechanism.
-        types: the note that `types_apart` returned for the pilot outputs.
+        types: the note that `note_type_difference` returned for the pilot outputs.
     """
     rows = 1 if one_by_one(source.draws.mechanism) else 2
     for number in range(1, TYPE_CHECK_CALLS + 1):
         place = Place(number, rows, 0, rows)
         source.course.drew(2 * place.size)
         sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
-        if types_apart(sides[0], sides[1]) != types:
+        if note_type_difference(sides[0], sides[1]) != types:
             return False
     return True

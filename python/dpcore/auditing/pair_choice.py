@@ -69,7 +69,7 @@ class PairCandidates:
         return self.pairs[0]
 
     @property
-    def most_pilot(self) -> int | None:
+    def largest_pilot(self) -> int | None:
         """Largest default number of pilot draws per input: the budget of a search in texts.
 
         None for all other candidates.
@@ -373,7 +373,7 @@ def _score_wide_pair(
     scores = reading.make_scores(f"outputs of {source.name}")
     if not scores and not reading.whole:
         return -math.inf
-    return select_wide_event(source, scores, reading, goal.bolder())[0].merit
+    return select_wide_event(source, scores, reading, goal.first_comparison_goal())[0].merit
 
 
 def _score_narrow_pair(
@@ -386,4 +386,4 @@ def _score_narrow_pair(
         return -math.inf
     selection = size - training
     first_look = draw_first_outputs(source, selection, selection)
-    return select_event(source, scores, first_look, selection, goal.bolder()).merit
+    return select_event(source, scores, first_look, selection, goal.first_comparison_goal()).merit

@@ -47,7 +47,7 @@ from ..streams import PILOT, PROBE
 from .event_choice import (
     Sides,
     choose_as_stated,
-    choose_crossed,
+    choose_by_cross_fitting,
     draw_first_outputs,
     draw_more_outputs,
     marks_on,
@@ -55,7 +55,7 @@ from .event_choice import (
     select_event,
     select_wide_event,
 )
-from .output_forms import TYPE_CHECK_CALLS, types_always_differ, types_apart
+from .output_forms import TYPE_CHECK_CALLS, note_type_difference, types_always_differ
 from .wide_outputs import WideReading, is_wide, read_wide
 
 _MAX_TRAINING_ROWS: Final = 2**21
@@ -90,7 +90,7 @@ _MIN_MERIT_RATIO: Final = 1.02
 _MAX_CURVE_THRESHOLDS: Final = 48
 
 
-def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
+def split_pilot_size(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
     """Return the number of pilot draws that train the attack, and the number that choose its event.
 
     A quarter of the draws is for training. If outputs have many parts, up to half of a small pilot
@@ -229,7 +229,7 @@ class PilotDraws:
         if reading is not None:
             return self._fit_wide(attack, reading)
         limit, has_many_parts = self._rows_kept()
-        training, selection = sizes_of(self.size, source.elements, has_many_parts)
+        training, selection = split_pilot_size(self.size, source.elements, has_many_parts)
         training = min(training, limit)
         outputs, outputs_prime = source.convert_for_attack(*source.outputs(PILOT, 0, training))
         source.course.bar.relabel("reading the outputs")
@@ -241,7 +241,7 @@ class PilotDraws:
         source.course.bar.relabel("choosing the event")
         sides = outputs, outputs_prime
         float_scores = make_float_scores(scores, sides, pair) if self.lattice else ()
-        types = types_apart(outputs, outputs_prime)
+        types = note_type_difference(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
@@ -254,7 +254,7 @@ class PilotDraws:
             drawn = rest, rest_prime
             (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit, drawn)
         seldom = attack.seldom(*wholes, goal)
-        crossed = choose_crossed(attack, wholes, goal)
+        crossed = choose_by_cross_fitting(attack, wholes, goal)
         self._note_facts(trained)
         if self.facts != PilotFacts():
             # Only outputs with constants are read again, now all of them.
@@ -317,7 +317,7 @@ class PilotDraws:
             if self.lattice:
                 floats = make_float_scores(scores, training, reading.pair)
         self._facts.append(reading.facts)
-        types = types_apart(*training)
+        types = note_type_difference(*training)
         notes = types if types and types_always_differ(source, types) else ()
         watched = [
             reading.widen(choice)

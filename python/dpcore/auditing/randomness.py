@@ -160,13 +160,13 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
         verdicts = _compare_with_states(every, twins[0], twins[1], trials)
     if verdicts & {"seed", "rounding"}:
         _refuse_copies(draws, shared, "draws")
-    if "own" not in verdicts and not draws_globals_alone(draws, shared):
+    if "own" not in verdicts and not has_global_changes_only(draws, shared):
         # All rows were repeated, and a copied generator may be the reason.
         _refuse_copies(draws, shared, "may draw")
     return "own" not in verdicts
 
 
-def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
+def has_global_changes_only(draws: CallableDraws, shared: Shared) -> bool:
     """Check which random generators a call of the mechanism changes.
 
     The check is for mechanisms whose outputs hardly differ, so that equal outputs prove nothing. It

@@ -101,7 +101,7 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     raise about(ValueError(f"{text} ({remedy})"), "out")
 
 
-def register_look(runs: Iterable[RunFile]) -> None:
+def register_early_look(runs: Iterable[RunFile]) -> None:
     """Register that a person saw counts of these parts before the end of the audit."""
     for folder in _list_folders(runs):
         with contextlib.suppress(OSError):

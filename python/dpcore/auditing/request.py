@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core, errors
 from ..attacks import Auto, named
-from ..attacks.attack import AuditAttack, Goal, attack_of, power_below, require_scores
+from ..attacks.attack import AuditAttack, Goal, attack_of, power_of_two_below, require_scores
 from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
@@ -52,7 +52,7 @@ from .provenance import provenance_of
 from .randomness import (
     Heard,
     classify_randomness,
-    draws_globals_alone,
+    has_global_changes_only,
     refuse_threads,
     shared_globals,
 )
@@ -147,10 +147,10 @@ class UnsettledRequest(Arguments):
         """Number of pilot draws per input."""
         if self.pilot is not None:
             return self.pilot
-        usual, most = self.attack.default_pilot(self.trials), self.wanted.most_pilot
+        usual, most = self.attack.default_pilot(self.trials), self.wanted.largest_pilot
         if most is None:
             return usual
-        return min(usual, max(self.attack.fewest_pilot, power_below(most)))
+        return min(usual, max(self.attack.fewest_pilot, power_of_two_below(most)))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -382,7 +382,7 @@ def _find_form(request: UnsettledRequest) -> UnsettledRequest:
         called = request.mechanism, inputs, request.seed, request.course
         shape, names, columns = form_of(*called, request.start + request.trials)
         request = replace(request, shape=shape, fields=names, columns=columns)
-    _check_size(request)
+    _check_trial_settings(request)
     return request
 
 
@@ -411,9 +411,9 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
     randomness = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=randomness)
-    shared = _find_shared(request)
+    shared = _find_sharing_argument(request)
     if randomness == "not known" and shared is not None:
-        return replace(request, globals=draws_globals_alone(draws, shared))
+        return replace(request, globals=has_global_changes_only(draws, shared))
     if randomness != "own":
         return request
     if mechanism_attribute(mechanism, "thread_safe") is not True:
@@ -424,7 +424,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     return replace(request, globals=shared_globals(draws, trials, shared))
 
 
-def _find_shared(request: UnsettledRequest) -> tuple[str, Any] | None:
+def _find_sharing_argument(request: UnsettledRequest) -> tuple[str, Any] | None:
     """Return name and value of the argument because of which several processes may draw.
 
     The argument is `executor` or `checkpoint`. The result is None if only this process draws.
@@ -435,7 +435,7 @@ def _find_shared(request: UnsettledRequest) -> tuple[str, Any] | None:
     return None if request.checkpoint is None else ("checkpoint", str(request.checkpoint))
 
 
-def _check_size(request: UnsettledRequest) -> None:
+def _check_trial_settings(request: UnsettledRequest) -> None:
     if request.attack.times:
         return
     source = request.make_source(request.probe_pair)
@@ -669,7 +669,7 @@ def format_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
     return (f"{trials:,} trials, since the default of {usual:,} cannot refute this claim",)
 
 
-def most_certified(request: UnsettledRequest, pair: Pair, trials: int) -> float:
+def largest_certifiable(request: UnsettledRequest, pair: Pair, trials: int) -> float:
     """Return the largest bound on epsilon that a number of trials can certify.
 
     This is the bound for an event that occurs in all draws on x and in no draw on x'.
@@ -684,7 +684,7 @@ def _list_cost_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
     if request.attack.pools or request.attack.times:
         return ()
     more = _MORE_TRIALS_FACTOR * request.trials
-    few, many = (most_certified(request, pair, trials) for trials in (request.trials, more))
+    few, many = (largest_certifiable(request, pair, trials) for trials in (request.trials, more))
     return (
         f"every output costs a forward pass: {request.trials:,} trials certify an epsilon of "
         f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS_FACTOR} times the "

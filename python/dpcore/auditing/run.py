@@ -278,13 +278,13 @@ def run_arguments(
             raise invalid("stop", "'fixed' for a run that is counted in parts", request.stop)
         if request.stop == "refuted":
             with watch_lists(request):
-                return stopped_early(request, source, run)
+                return run_with_early_stop(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = resume_run(request, source, run)
         else:
             with watch_lists(request):
                 request, fitted = fit_event(request, source)
-            fixed = fix_fields(request, source, fitted)
+            fixed = collect_fixed_fields(request, source, fitted)
             if run is not None:
                 run.begin(fixed)
         with watch_lists(request):
@@ -349,7 +349,7 @@ def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) ->
     }
 
 
-def fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
+def collect_fixed_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
     """Return all facts of an audit that are fixed before the count, for a run file."""
     lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
     return FixedFields(
@@ -387,7 +387,7 @@ def count_event(
     report = finish_audit(fixed, done, **course)
     # After Ctrl-C, no further outputs are drawn.
     if not report.partial:
-        report = replace(report, checks=name_row_numbers(report.checks, source))
+        report = replace(report, checks=add_row_number_check(report.checks, source))
     if run is not None and not source.draws.native and not request.repeats_bits:
         report = replace(report, checks=report.checks + run.compare_sessions())
     warn_of((*report.checks, *fixed.remarks))
@@ -422,7 +422,9 @@ def finish_audit(
         nan_prime=tally_prime.nan,
         partial=partial,
         stop=stop,
-        pooled=_pool_counts(fixed.audit["event"], tally, tally_prime) if stop == "fixed" else (),
+        pooled=_list_group_counts(fixed.audit["event"], tally, tally_prime)
+        if stop == "fixed"
+        else (),
         floating_point=finding,
         rounding_won=False,
         curve=curve,
@@ -430,7 +432,7 @@ def finish_audit(
     ).with_winner()
 
 
-def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
+def add_row_number_check(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
     """Add a sentence to `checks` if a column of the outputs contains the numbers of the rows.
 
     Args:
@@ -503,7 +505,7 @@ def _read_watches(
     return finding, curve
 
 
-def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
+def _list_group_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
     multiplicities = attribute_of(EventRecord, event, "multiplicities")
     n, n_prime = tally.rows, tally_prime.rows
     groups = zip(tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True)
@@ -596,7 +598,7 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     else:
         request, fitted = fit_event(request, source)
     source.replays.restore(fixed.collisions, run.digests, run.zeros)  # a second pilot adds pairs
-    mine = fix_fields(request, source, fitted)
+    mine = collect_fixed_fields(request, source, fitted)
     run.refuse_difference(mine)
     mine.lattice = fixed.lattice if fixed.whole else mine.lattice
     mine.thresholds, mine.checks = fixed.thresholds, fixed.checks
@@ -605,13 +607,13 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
         mine.audit[name] = fixed.audit[name]
     if request.repeats_bits:
         for edge in run.edges:
-            again = count_edge(source, mine, edge[0])
+            again = recount_edge_block(source, mine, edge[0])
             if again is not None and again != edge:
-                run.refuse_counts(edge, again)
+                run.refuse_changed_counts(edge, again)
     return mine
 
 
-def count_edge(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
+def recount_edge_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
     """Draw a counted block again, and return its number and counts, to compare them with the file.
 
     The result is None if the block has no counts to compare.
@@ -640,7 +642,7 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
     return request, fitted
 
 
-def stopped_early(request: Request, source: Source, run: RunFile | None = None) -> Audit:
+def run_with_early_stop(request: Request, source: Source, run: RunFile | None = None) -> Audit:
     """Run an audit with early stop, which ends as soon as the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
@@ -650,7 +652,7 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
     partial = _run_sequence(request, source, course, run)
     request.course.step("report", "checking the rows")
     checks = request.doubted + course.doubts
-    checks = checks if partial else name_row_numbers(checks, source)
+    checks = checks if partial else add_row_number_check(checks, source)
     warn_of((*checks, *course.remarks))
     slices, (nan, nan_prime) = course.slices, course.nan
     last = Fitted(
@@ -672,7 +674,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
     if run is None:
         return course.run()
     never = Fitted(Never(), "x", 0.0, course.pilot, np.empty(0))
-    fixed = fix_fields(request, source, never)
+    fixed = collect_fixed_fields(request, source, never)
     if run.fixed is None:
         run.begin(fixed)
     else:

@@ -278,7 +278,7 @@ class RunFile:
             return f"the same call with {argument}={str(self.path)!r}"
         if self.part is not None:
             return self.make_count_line(self.part, self.path)
-        return join_words("dpcore", "audit", *self._code_words, "--resume", self.path)
+        return join_words("dpcore", "audit", *self._mechanism_words, "--resume", self.path)
 
     def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
         """Return the command line `dpcore count ...` that counts one part.
@@ -289,10 +289,10 @@ class RunFile:
         """
         path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
         options = "--part", f"{part[0]}/{part[1]}", "--out", out
-        return join_words("dpcore", "count", path, *self._code_words, *options)
+        return join_words("dpcore", "count", path, *self._mechanism_words, *options)
 
     @property
-    def _code_words(self) -> list[str]:
+    def _mechanism_words(self) -> list[str]:
         """Words of the command line by which the mechanism is given."""
         command, target = self.asked.get("command"), self.asked.get("target")
         return ["--command", str(command)] if command is not None else [str(target)]
@@ -372,7 +372,7 @@ class RunFile:
         if self.fixed.bits and mine.bits not in ("", self.fixed.bits):
             self.refuse_mechanism("one whose outputs differ from its outputs")
 
-    def refuse_counts(self, edge: Edge, again: Edge) -> NoReturn:
+    def refuse_changed_counts(self, edge: Edge, again: Edge) -> NoReturn:
         """Raise the ValueError for a block whose counts differ from the file.
 
         Args:
@@ -470,7 +470,7 @@ class RunFile:
             self.registration = dict(_read_as(record, "registration", Mapping[str, str]))
             if self.registration and {*self.registration} != {"folder", "number"}:
                 raise invalid("registration", "a folder and a number", self.registration)
-            self._check()
+            self._check_stored_counts()
             if record != seal_record(record):
                 raise invalid("digest", "that of the other entries", record["digest"])
             self.held = self._count_trials()
@@ -479,7 +479,7 @@ class RunFile:
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
             raise about(ValueError(text), name) from error
 
-    def _check(self) -> None:
+    def _check_stored_counts(self) -> None:
         start, stop = self.range
         for tally in self.done.sides:
             if tally.rows != self.done.trials:

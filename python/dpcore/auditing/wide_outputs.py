@@ -36,7 +36,7 @@ from ..records import Array, Floats, Ints, Pair, PartsRead, Record
 from ..sampling.columns import PilotFacts, describe_constant, describe_pilot, entries_equal
 from ..sampling.driver import Source
 from ..streams import PILOT, SELECTION
-from .column_screen import ColumnSums, choose_columns, lay_out_bins, weigh_columns
+from .column_screen import ColumnSums, choose_columns, fit_diagonal_score, lay_out_bins
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -416,7 +416,7 @@ def _list_whole_scores(
         for norm in _DISTANCES:
             scores += Threshold(norm).candidates(*heads, pair)
     if any(isinstance(each, Discriminant) for each in members):
-        weighted = weigh_columns(sums)
+        weighted = fit_diagonal_score(sums)
         scores += [] if weighted is None else [weighted]
     return list(dict.fromkeys(scores))
 
@@ -450,7 +450,7 @@ def _keep_columns(
     return (np.concatenate(rows[0]), np.concatenate(rows[1])), joined
 
 
-def _measure_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
+def _measure_rounding_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
     """Return the possible change of each column's numbers by rounding, shape `(columns,)`."""
     bits = [grain.bits for grain in grains_of(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
@@ -544,7 +544,7 @@ def read_wide(
     if second is None:
         return None
     rows, values = second
-    moves = _measure_moves(sums, rows, columns)
+    moves = _measure_rounding_moves(sums, rows, columns)
     if ends is not None:
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
     return WideReading(

@@ -304,7 +304,7 @@ def detectable(
             raise invalid("bound", "a function that returns a number", bound_value)
         return bound_value - claim
 
-    first, weight = _count_cells(n, mass)
+    first, weight = _binomial_cells(n, mass)
     guess = max(0.0, mass - delta) * math.exp(-claim)
     largest = [_find_largest_count(margin, k, n, guess) for k in first.tolist()]
     most = np.array(largest, dtype=np.float64)
@@ -318,7 +318,7 @@ def detectable(
     return mass, mass / low if low > 0.0 else math.inf
 
 
-def _count_cells(
+def _binomial_cells(
     n: int, mass: float, cells: int = _DEFAULT_CELLS, reach: float = _CELL_REACH
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Divide the values of Binomial(n, mass) into cells; return first counts and probabilities."""
@@ -404,7 +404,7 @@ def certifies(
         >>> round(certifies(400, 1.0, p=0.5, q=0.1), 4)
         0.9506
     """
-    first, weight = _count_cells(n, p, cells, _WHOLE_REACH)
+    first, weight = _binomial_cells(n, p, cells, _WHOLE_REACH)
     most = _find_largest_counts(n, first, claim, delta, (1.0 - confidence) / 2.0)
     return min(1.0, _certificate_probability(n, most, weight)(q))
 

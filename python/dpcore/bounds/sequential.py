@@ -180,8 +180,8 @@ class Martingale:
     def __init__(self, claim: float, delta: float = 0.0) -> None:
         self.claim = errors.real("claim", claim, low=0.0)
         self.delta = errors.delta_level(delta)
-        self._bets = _uninformed_bets(self.delta, self._s)
-        self._factors = _log_factors(self._bets, self.delta, self._s)
+        self._bets = _uninformed_bets(self.delta, self._exp_minus_claim)
+        self._factors = _log_factors(self._bets, self.delta, self._exp_minus_claim)
         self._learners: dict[Hashable, tuple[Floats, float]] = {}
         self._mixed = 0.0
         parts = _PREDICTED_STAKE_PARTS.size
@@ -227,8 +227,10 @@ class Martingale:
         if predicted is None:
             self._followers += step
         else:
-            bets = _bets_around(*_choose_rates(predicted), self.delta, self._s)
-            self._followers += outcomes @ _log_factors(bets, self.delta, self._s)
+            bets = _bets_around(
+                *_check_predicted_rates(predicted), self.delta, self._exp_minus_claim
+            )
+            self._followers += outcomes @ _log_factors(bets, self.delta, self._exp_minus_claim)
         self._best = max(self._best, self.log_wealth)
         return self.log_wealth
 
@@ -241,7 +243,7 @@ class Martingale:
         return new - old
 
     @property
-    def _s(self) -> float:
+    def _exp_minus_claim(self) -> float:
         return math.exp(-self.claim)
 
     @property
@@ -326,7 +328,7 @@ def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
     return _Bets(np.minimum(stake, 0.98 * _largest_stake(centre, delta, s)), centre, zeros)
 
 
-def _choose_rates(predicted: Any) -> tuple[float, float]:
+def _check_predicted_rates(predicted: Any) -> tuple[float, float]:
     if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
         raise errors.mistyped("predicted", "a pair of rates (p, q)", predicted)
     p, q = predicted

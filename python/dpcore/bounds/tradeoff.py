@@ -195,7 +195,7 @@ def delta_lower(
         >>> delta_lower(Counts(900, 1000, 100, 1000), [0.0, 1.0, 3.0]).round(3).tolist()
         [0.759, 0.553, 0.0]
     """
-    p_low, q_high = _rate_rectangle(counts, confidence)
+    p_low, q_high = _joint_rate_limits(counts, confidence)
     order = check_array("epsilon", epsilon, 0.0, math.inf)
     # In logarithms, because e^epsilon may overflow for epsilons at which the limit is 0.
     scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
@@ -274,7 +274,7 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
         >>> round(mu_lower(Counts(900, 1000, 100, 1000)), 3)
         2.347
     """
-    return _mu_of_rates(*_rate_rectangle(counts, confidence))
+    return _mu_of_rates(*_joint_rate_limits(counts, confidence))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -454,7 +454,7 @@ def tradeoff_band(
     return Band(q_high, 1.0 - p_low, confidence, method)
 
 
-def _rate_rectangle(counts: Any, confidence: float) -> tuple[float, float]:
+def _joint_rate_limits(counts: Any, confidence: float) -> tuple[float, float]:
     counts = instance("counts", counts, Counts)
     alpha = (1.0 - confidence_level(confidence)) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]

@@ -196,7 +196,7 @@ class MaskedWords(Shown):
         Args:
             text: words, separated by spaces.
         """
-        chances, laws = self._masked(text)
+        chances, laws = self._mask_laws(text)
         return chances @ laws
 
     def loss(self, pair: Pair) -> float:
@@ -233,7 +233,7 @@ class MaskedWords(Shown):
         Returns:
             Array of answers 0, 1, ..., one per draw, shape `(size,)`.
         """
-        chances, laws = self._masked(x)
+        chances, laws = self._mask_laws(x)
         size, rng = check_size(size, 1), make_generator(rng)
         drawn = rng.choice(len(chances), size=size, p=chances)
         # The last answer gets the probability that rounding leaves.
@@ -241,7 +241,7 @@ class MaskedWords(Shown):
         counts: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
         return counts
 
-    def _masked(self, text: str) -> tuple[Floats, Floats]:
+    def _mask_laws(self, text: str) -> tuple[Floats, Floats]:
         """Return the probability of each choice of masks, and the answer probabilities for each."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _MAX_WORDS:
@@ -254,9 +254,9 @@ class MaskedWords(Shown):
         laws = np.array([self.answer(words, self.epsilon) for words in left], np.float64)
         if laws.ndim != 2 or (laws < 0.0).any() or not np.allclose(laws.sum(axis=1), 1.0):
             raise invalid("answer", "a function whose probabilities sum to 1", laws.tolist())
-        return self._chances(text, choices.sum(axis=1), len(words)), laws
+        return self._mask_probabilities(text, choices.sum(axis=1), len(words)), laws
 
-    def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
+    def _mask_probabilities(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
         """Compute the probability of each choice of masks from its number of masked words."""
         if self.masks == "bernoulli":
             return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
@@ -331,7 +331,7 @@ def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
     return _coin_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
-def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+def answer_by_occurrence(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
     """Return the probabilities of answers 0 and 1, which depend on the words "a" and "b".
 
     Answer 1 is more likely if the text contains "a" or "b". The privacy loss of any two texts is at
@@ -359,12 +359,12 @@ COUNTEREXAMPLES: tuple[Counterexample, ...] = (
     ),
     Counterexample(
         "masked_no_neighbour", MaskedWords(by_mask), Pair("a", "c"),
-        MaskedWords(by_any), Pair("a", "c"), ("masked_is_neighbour", False),
+        MaskedWords(answer_by_occurrence), Pair("a", "c"), ("masked_is_neighbour", False),
         "a masked text has an answer of its own, so that masks take nothing off the others",
     ),
     Counterexample(
-        "any_two_texts", MaskedWords(by_any), Pair("a b", "c d"),
-        MaskedWords(by_any), Pair("a d", "c d"), ("neighbours", "any two texts"),
+        "any_two_texts", MaskedWords(answer_by_occurrence), Pair("a b", "c d"),
+        MaskedWords(answer_by_occurrence), Pair("a d", "c d"), ("neighbours", "any two texts"),
         "both words differ, and are both masked with probability mu^2 only",
     ),
 )  # fmt: skip

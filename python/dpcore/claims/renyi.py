@@ -104,7 +104,7 @@ class Renyi(trade_off.Claim):
 
     def tangents(self) -> tuple[Floats, Floats]:
         """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
-        epsilons = trade_off.tangent_slopes(self)
+        epsilons = trade_off.choose_tangent_epsilons(self)
         p, q = _find_boundary(self)
         deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
         return epsilons[deltas < 1.0], deltas[deltas < 1.0]
@@ -124,12 +124,12 @@ class Renyi(trade_off.Claim):
         return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        return np.array([_limit_delta(self, epsilon) for epsilon in epsilons.tolist()])
+        return np.array([_delta_upper_limit(self, epsilon) for epsilon in epsilons.tolist()])
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0.0:
             return math.inf
-        if _limit_delta(self, 0.0) <= delta:
+        if _delta_upper_limit(self, 0.0) <= delta:
             return 0.0
 
         def ratio(q: Floats, p: Floats) -> Floats:
@@ -357,7 +357,7 @@ def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _limit_delta(claim: Renyi, epsilon: float) -> float:
+def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
     """Return delta(epsilon) of the claim, rounded up: the largest p - e^epsilon q on the edge."""
 
     def difference(q: Floats, p: Floats) -> Floats:

@@ -327,7 +327,7 @@ class GDP(Claim, word="GDP"):
 @lru_cache(maxsize=64)
 def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
     """Compute the (epsilon, delta) pairs that the claim implies, at up to 96 epsilons."""
-    epsilons = tangent_slopes(claim)
+    epsilons = choose_tangent_epsilons(claim)
     deltas = np.asarray(claim.delta(epsilons))
     epsilons, deltas = epsilons[deltas < 1.0], deltas[deltas < 1.0]
     for array in (epsilons, deltas):
@@ -380,7 +380,7 @@ def find_remote_tangent(claim: Claim) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def tangent_slopes(claim: Claim) -> Floats:
+def choose_tangent_epsilons(claim: Claim) -> Floats:
     """Return 96 epsilons from 0 to an epsilon at which the delta of the claim is almost 0."""
     most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
@@ -470,7 +470,7 @@ class TradeOff(Claim, word="TradeOff"):
 
     def least_type_one(self, power: float) -> float:
         """Return the least type I error of any test with a given power, rounded down."""
-        epsilons, deltas = self._list_representable()
+        epsilons, deltas = self._representable_pairs()
         first = float(((power - deltas) * np.exp(-epsilons)).max(initial=0.0))
         second = float((1.0 - deltas - np.exp(epsilons) * (1.0 - power)).max(initial=0.0))
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
@@ -478,15 +478,15 @@ class TradeOff(Claim, word="TradeOff"):
     def tangents(self) -> tuple[Floats, Floats]:
         """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
         few = self.epsilons.size <= _TANGENT_COUNT
-        return self._list_representable() if few else _compute_tangents(self)
+        return self._representable_pairs() if few else _compute_tangents(self)
 
-    def _list_representable(self) -> tuple[Floats, Floats]:
+    def _representable_pairs(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) pairs with a finite e^epsilon as a float64."""
         keep = self.epsilons <= _MAX_TANGENT_SLOPE
         return self.epsilons[keep], self.deltas[keep]
 
     def _type_two(self, errors: Floats) -> Floats:
-        epsilons, deltas = self._list_representable()
+        epsilons, deltas = self._representable_pairs()
         steep, flat = np.exp(epsilons), np.exp(-epsilons)
         first = (1.0 - deltas - steep * errors[:, np.newaxis]).max(axis=1, initial=0.0)
         second = (flat * (1.0 - deltas - errors[:, np.newaxis])).max(axis=1, initial=0.0)
@@ -624,7 +624,7 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     Returns:
         The x and y coordinates of the corners, with increasing x from the first point to the last.
     """
-    x, y = _lower_hull(x, y, _turns_up)
+    x, y = _lower_hull(x, y, _is_on_or_above_line)
     if x.size < 4:
         return x, y
     slopes = np.diff(y) / np.diff(x)
@@ -638,7 +638,7 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     last = y[-2] + slopes[-2] * (x[-1] - x[-2])
     inner = y[1:-2] + before * shift
     x = np.concatenate([x[:1], left + shift, x[-1:]])
-    return _lower_hull(x, np.concatenate([[first], inner, [last]]), _turns_up)
+    return _lower_hull(x, np.concatenate([[first], inner, [last]]), _is_on_or_above_line)
 
 
 def _lower_hull(x: Floats, y: Floats, turns_up: _Test) -> tuple[Floats, Floats]:
@@ -654,7 +654,7 @@ def _lower_hull(x: Floats, y: Floats, turns_up: _Test) -> tuple[Floats, Floats]:
     return np.array([vertex[0] for vertex in kept]), np.array([vertex[1] for vertex in kept])
 
 
-def _turns_up(first: _Corner, middle: _Corner, last: _Corner) -> bool:
+def _is_on_or_above_line(first: _Corner, middle: _Corner, last: _Corner) -> bool:
     """Return True if the middle point is on or above the line through the other two points."""
     rise = (middle[1] - first[1]) * (last[0] - first[0])
     return rise >= (last[1] - first[1]) * (middle[0] - first[0])

@@ -26,7 +26,7 @@ import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..advice import called_here
+from ..advice import find_own_argument_name
 from ..errors import argument_of
 from ..progress import RECEIVED_SIGNALS, WORDING, interrupt_on_signal
 from ..streams import threads_of
@@ -247,7 +247,7 @@ INFO_EPILOG = """[bold]Examples[/bold]
 def print_systems(as_json: bool) -> int:
     """Print the list of published systems, as a table or as JSON, and return the exit status."""
     if as_json:
-        print(json.dumps([_list_facts(name) for name in SYSTEMS]))
+        print(json.dumps([_list_system_facts(name) for name in SYSTEMS]))
         return NOT_REFUTED
     from rich.console import Console
     from rich.table import Table
@@ -255,7 +255,7 @@ def print_systems(as_json: bool) -> int:
 
     table = Table("name, class", "claim\nnorm", "sound?", "fault, source", show_lines=True)
     for name in SYSTEMS:
-        facts = _list_facts(name)
+        facts = _list_system_facts(name)
         options = "\n".join(facts["options"])
         table.add_row(
             Text.assemble((name, "bold"), "\n", facts["class"], "\n", (options, "dim")),
@@ -271,7 +271,7 @@ def print_systems(as_json: bool) -> int:
     return NOT_REFUTED
 
 
-def _list_facts(name: str) -> dict[str, Any]:
+def _list_system_facts(name: str) -> dict[str, Any]:
     cls = SYSTEMS[name]
     return {
         "name": name,
@@ -513,7 +513,7 @@ def main(args: Sequence[str] | None = None) -> int:
     held = WORDING.set(spell_proposals)
     try:
         with _interrupt_on_signals():
-            status = run_guarded(lambda: _parse_words(words))
+            status = run_guarded(lambda: _run_command_line(words))
         ended = RECEIVED_SIGNALS if status == INTERRUPTED else []
         return 128 + ended[0] if ended else status
     finally:
@@ -555,7 +555,7 @@ def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
     return f"{option} must be {'an' if kind == 'integer' else 'a'} {kind}, got {value!r}{meant}"
 
 
-def _parse_words(words: list[str]) -> int:
+def _run_command_line(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         # Standalone mode is off, because it exits with 1 ("refuted") for its own errors.
@@ -576,7 +576,7 @@ def _parse_words(words: list[str]) -> int:
         context = getattr(error, "ctx", None)
         option = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
         here = (
-            called_here(option, [parameter.name for parameter in context.command.params])
+            find_own_argument_name(option, [parameter.name for parameter in context.command.params])
             if context
             else None
         )

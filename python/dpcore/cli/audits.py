@@ -192,7 +192,7 @@ _SYSTEM_OPTIONS = tuple(
 def run_audit(asked: AuditArguments, command: str = "") -> int:
     """Run `dpcore audit`: audit a mechanism, print the report, and return the exit status."""
     if asked.resume is not None:
-        asked = _read_asked(asked)
+        asked = _restore_run_options(asked)
     if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
     if asked.target is not None and asked.command is not None:
@@ -209,7 +209,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     if asked.fit_only and asked.checkpoint is None:
         raise Usage("--fit-only needs --checkpoint, the file to write")
     check_output_paths(asked)
-    with open_cluster(asked.dask) as client, _find_mechanism(asked) as (mechanism, pair):
+    with open_cluster(asked.dask) as client, _open_mechanism(asked) as (mechanism, pair):
         report = _audit_pairs(asked, mechanism, pair, client)
     if report is None:
         with report_bad_usage():
@@ -248,7 +248,7 @@ def find_status(report: Audit | OutputsAudit) -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _read_asked(asked: AuditArguments) -> AuditArguments:
+def _restore_run_options(asked: AuditArguments) -> AuditArguments:
     """Return the options that the run file of --resume stores, with the current process options."""
     usual = AuditArguments(resume=asked.resume)
     own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
@@ -271,7 +271,7 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
     return replace(begun, checkpoint=asked.resume, resume=None, **changed)
 
 
-def _list_asked(asked: AuditArguments) -> dict[str, Any]:
+def _list_stored_options(asked: AuditArguments) -> dict[str, Any]:
     """Return the options that a run file stores (so that a run can continue), in JSON types."""
     held = {option.name: getattr(asked, option.name) for option in fields(asked)}
     if isinstance(asked.claim, Claim):
@@ -365,7 +365,7 @@ def run_count(asked: CountArguments) -> int:
     _require_same_code(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
     own = {name: getattr(asked, name) for name in _OPTIONS_OF_PROCESS}
     begun = replace(begun, checkpoint=None, **own)
-    with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
+    with open_cluster(asked.dask) as client, _open_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
         options["again"] = asked.again
         try:
@@ -403,7 +403,7 @@ def run_merge(asked: MergeArguments) -> int:
     return PARTS_MISSING if report.partial else status
 
 
-def _find_mechanism(
+def _open_mechanism(
     asked: AuditArguments,
 ) -> contextlib.AbstractContextManager[tuple[Any, _OneOrMorePairs]]:
     if asked.command is not None:
@@ -437,7 +437,7 @@ def _audit_pairs(
         warnings.simplefilter("ignore", AssumptionWarning)
         arguments = {**_list_options(asked), "executor": client}
         if asked.checkpoint is not None:
-            arguments["asked"] = _list_asked(asked)
+            arguments["asked"] = _list_stored_options(asked)
         if asked.fit_only:
             begin_run(arguments.pop("checkpoint"), mechanism, pair, **arguments)
             return None

@@ -88,13 +88,13 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
             raise Failure(spell_proposals(text), called) from error
         if not isinstance(error, (TypeError, ValueError)) and not argument:
             raise
-        if argument or _is_own(error):
+        if argument or _is_dpcore_error(error):
             # Only dpcore's own messages are rewritten. Messages of other code are quoted unchanged.
             text = OPTIONS.get(argument, argument) + spell_proposals(text.removeprefix(argument))
         raise Usage(text) from error
 
 
-def _is_own(error: BaseException) -> bool:
+def _is_dpcore_error(error: BaseException) -> bool:
     """Return True if code of dpcore raised the exception."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename.startswith(_PACKAGE)
@@ -114,7 +114,7 @@ def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Itera
     except (KeyboardInterrupt, Failure):
         raise
     except BaseException as error:  # SystemExit too: a mechanism does not choose the status
-        text = f"{doing} failed: {last_line(error)}{_format_place(error, file)}"
+        text = f"{doing} failed: {last_traceback_line(error)}{_format_place(error, file)}"
         raise Failure(text, hint) from error
 
 
@@ -173,7 +173,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         return NO_VERDICT
     except BaseException as error:
         _print_traceback(error, show_traceback)
-        write_line(f"error: dpcore failed: {last_line(error)}")
+        write_line(f"error: dpcore failed: {last_traceback_line(error)}")
         if not show_traceback:
             write_line("hint: --traceback shows where, for a report of the bug")
         _drop_stdout()
@@ -217,7 +217,7 @@ def write_line(text: str, layout: str = "") -> None:
         print(make_visible(text, layout), file=sys.stderr, flush=True)
 
 
-def last_line(error: BaseException) -> str:
+def last_traceback_line(error: BaseException) -> str:
     """Return the class, the message and the notes of an exception on one line."""
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     text = traceback.format_exception_only(error)[-1 - len(notes)]

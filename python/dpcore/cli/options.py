@@ -41,7 +41,7 @@ def _make_field(parameter: Any, default: Any) -> Any:
     return field(default=default, metadata={"parameter": parameter})
 
 
-def _list_names(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
@@ -201,12 +201,12 @@ class AuditArguments(MechanismArguments):
     delta: float = _make_delta(default=0.0)
     confidence: float = _make_confidence(default=0.95)
     attack: str = _attack_option(
-        f"auto (all that apply), {_list_names([one for one in NAMES if one != 'auto'])}",
+        f"auto (all that apply), {_join_names([one for one in NAMES if one != 'auto'])}",
         metavar="NAME",
         default="auto",
     )
     bound: str = _attack_option(
-        _list_names(list(BOUNDS)), metavar="NAME", default="clopper_pearson"
+        _join_names(list(BOUNDS)), metavar="NAME", default="clopper_pearson"
     )
     stop: str = _attack_option(
         "fixed counts all trials, refuted stops as soon as the claim is refuted.",

@@ -289,12 +289,12 @@ def hold_out(
     fitted: Score
     if score is not None and is_fixed(score):
         fitted, trained = score, (0, 0)
-        chosen = score_rows(points, [part.choosing() for part in parts], fitted)
+        chosen = score_rows(points, [part.choosing_rows() for part in parts], fitted)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
         # The rows suffice for a full fit in one fold; the other folds choose.
         inside = [part.other[part.fold == 0] for part in parts]
         fitted, trained = fit_score(points, inside, rng, score)
-        left = [np.concatenate([part.choosing(f) for f in range(1, FOLDS)]) for part in parts]
+        left = [np.concatenate([part.choosing_rows(f) for f in range(1, FOLDS)]) for part in parts]
         chosen = score_rows(points, left, fitted)
     else:
         fitted, trained = fit_score(points, [part.other for part in parts], rng, score)
@@ -350,7 +350,7 @@ class _RowParts:
         """Return the rows of all other folds."""
         return np.asarray(self.other[self.fold != fold])
 
-    def choosing(self, fold: int | None = None) -> Labels:
+    def choosing_rows(self, fold: int | None = None) -> Labels:
         """Return the choosing rows of a fold, one per group. None means all folds."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
@@ -367,7 +367,7 @@ def _score_out_of_fold(
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         others = [part.other[part.fold != fold] for part in parts]
         fitted, _ = fit_score(points, others, rng, score)
-        scores.append(score_rows(points, [part.choosing(fold) for part in parts], fitted))
+        scores.append(score_rows(points, [part.choosing_rows(fold) for part in parts], fitted))
     first, second = map(np.concatenate, zip(*scores, strict=True))
     return first, second
 
@@ -533,7 +533,7 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
     Source:
         Clopper and Pearson (1934); Jagielski, Ullman and Oprea (2020), section 4.
     """
-    counts = _epsilon_event(held_out, delta, confidence)
+    counts = _count_epsilon_event(held_out, delta, confidence)
     return clopper_pearson(counts, delta, confidence)
 
 
@@ -558,7 +558,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
         TypeError: if an argument has the wrong type.
         ValueError: if `delta` or `confidence` is out of range.
     """
-    counts = _epsilon_event(held_out, delta, confidence)
+    counts = _count_epsilon_event(held_out, delta, confidence)
     excess = counts.k / counts.n - delta
     if excess <= 0.0 or counts.k_prime == 0:
         return 0.0 if excess <= 0.0 else math.inf
@@ -618,7 +618,7 @@ def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Floats, Flo
     return p_low, q_high
 
 
-def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
+def _count_epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
     """Choose the event with the largest expected bound at delta, and count it, numerator first."""
     instance("held_out", held_out, HeldOut)
     delta, confidence = delta_level(delta), confidence_level(confidence)

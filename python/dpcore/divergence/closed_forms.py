@@ -52,7 +52,7 @@ def read_orders(alphas: Any) -> Floats:
     return orders
 
 
-def by_part(
+def sum_over_coordinates(
     alphas: Floats, part: Callable[[Floats, Floats, bool], Floats], limit: Callable[[], float]
 ) -> Floats:
     """Compute D_alpha of two laws with independent coordinates as a sum over the coordinates.
@@ -78,7 +78,7 @@ def by_part(
     return divergences.reshape(alphas.shape)
 
 
-def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
+def evaluate_by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
     """Compute D_alpha for each order.
 
     `value` is a function (i, a, b, swap) that returns the divergence of the i-th order. Here a is
@@ -380,7 +380,9 @@ def correlated_divergence(
         mid = 1.0 + b * tau
         return normal_divergence(a, b, tau, log_r, mid, pull / np.sqrt(mid))
 
-    return by_part(alphas, part, lambda: normal_limit(*diagonalise_covariances(*both, shift)))
+    return sum_over_coordinates(
+        alphas, part, lambda: normal_limit(*diagonalise_covariances(*both, shift))
+    )
 
 
 def gaussian_renyi(
@@ -447,7 +449,7 @@ def gaussian_renyi(
     def limit() -> float:
         return normal_limit(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
 
-    return by_part(a, part, limit)
+    return sum_over_coordinates(a, part, limit)
 
 
 def laplace_renyi(
@@ -504,7 +506,7 @@ def laplace_renyi(
     def limit() -> float:
         return float(np.where(wide0 <= wide1, apart / wide1 - log_ratio(*wide), np.inf).sum())
 
-    return by_part(a, part, limit)
+    return sum_over_coordinates(a, part, limit)
 
 
 def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floats:
@@ -542,7 +544,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
         return scale_divergence(a, b, tau, log_r, power_gap(b, own_rate, other, 1))
 
-    return by_part(
+    return sum_over_coordinates(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
     )
 
@@ -583,7 +585,7 @@ def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) ->
     # smaller than the rounding errors of the sums.
     gap = math.log1p(math.fsum([*p0.tolist(), *(-p1).tolist()]) / sums[1])
     sides = compare_laws(p0, p1, -gap, sums), compare_laws(p1, p0, gap, sums[::-1])
-    return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *sides[swap]))
+    return evaluate_by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *sides[swap]))
 
 
 def mixture_with_atom(
@@ -635,7 +637,7 @@ def mixture_with_atom(
         exponent = within[i] * (a / -b) if swap else within[i]
         return discrete_divergence(a, b, *points, np.array([0.0, exponent])[has])
 
-    return by_order(a, value)
+    return evaluate_by_order(a, value)
 
 
 def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Floats:
@@ -676,7 +678,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
         equal = math.log(others - 1) + keep - loss
         points = np.append(points[0], equal), np.append(points[1], 0.0), 0.0
     # An exchange of the two true values only exchanges the points.
-    return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
+    return evaluate_by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
 
 
 def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Floats:

@@ -51,8 +51,8 @@ from ..attacks.attack import (
     attack_of,
     choose_events,
     choose_plainest,
+    inapplicable_error,
     merit_of,
-    not_applicable,
 )
 from ..attacks.candidates import read_candidates
 from ..attacks.threshold import sign_scores
@@ -372,7 +372,7 @@ class _PilotRows:
         (first, second), (cut, cut_prime) = self.sides, self.cuts
         scores, read = read_candidates(attack, first[:cut], second[:cut_prime], self.pair)
         if not scores:
-            raise not_applicable(attack, first)
+            raise inapplicable_error(attack, first)
         rest = first[cut:], second[cut_prime:]
         events = choose_events(scores, *rest, self.goal)
         best = choose_plainest(events, *rest)

@@ -113,7 +113,7 @@ def _replace_noise(law: str) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def draw(self: Any, shape: Any, device: Any, generator: Any = None) -> Any:
             run = get_active_run()
-            if run is None or run.tensors is None or run.tensors.is_own_seed(generator):
+            if run is None or run.tensors is None or run.tensors.is_fixed_by_seed(generator):
                 return original(self, shape, device, generator)
             return run.tensors.draw_named(law, 0.0, 1.0, shape, run.tensors.torch.float64)
 
