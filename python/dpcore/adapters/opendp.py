@@ -124,7 +124,7 @@ class OpenDP(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """Value of the privacy map at `d_in` as (epsilon, delta), or None for other values."""
+        """Value of the privacy map at `d_in` as (epsilon, delta), or None in other forms."""
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
             return None

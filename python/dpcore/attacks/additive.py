@@ -593,7 +593,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
         Args:
             layout: columns and bins of the score.
-            keys: number that every bin adds to the pattern, or an empty array.
+            keys: number that each bin adds to the number of the pattern. Empty without patterns.
             patterns: the patterns of the pilot, increasing.
             groups: for each pattern, the row of `weights` that outputs with this pattern use.
             pattern_weights: one weight for each pattern.

@@ -220,8 +220,8 @@ class WideReading:
         entries: indices of the chosen columns, increasing.
         groups: smaller groups of chosen columns, from which the attack also learns separately. They
             are given by their positions in `entries`.
-        pair: the two inputs in the chosen columns. The inputs are unchanged if they do not have one
-            number per column.
+        pair: the two inputs, restricted to the chosen columns. If the inputs do not have one number
+            per column, they are kept whole.
         learners: the attack that learns from the chosen columns, or None.
         rows: the chosen columns of outputs of the second half, on x and on x'.
         whole: scores that read all columns.

@@ -177,7 +177,7 @@ def find_tail_threshold(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a threshold farther in the tail for which fitted lines predict a clearly larger bound.
+    """Find a threshold above the chosen one at which fitted tails predict a clearly larger bound.
 
     Args:
         points: thresholds, increasing, shape `(m,)`.
@@ -185,7 +185,7 @@ def find_tail_threshold(
             each.
         sizes: total numbers of draws on x and on x'.
         start: index of the threshold that was chosen from the counts.
-        counted: expected lower limit on epsilon at that threshold, from the counts.
+        counted: expected lower limit on epsilon at the threshold `start`, from the counts.
         predict: function that maps event probabilities on x and on x' to expected lower limits on
             epsilon.
 

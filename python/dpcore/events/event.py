@@ -99,7 +99,7 @@ class Held:
         return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
     def numpy(self) -> npt.NDArray[Any]:
-        """Return all outputs as a numpy array. It is a copy unless `near` is True."""
+        """Return all outputs as a numpy array: a copy, unless numpy can read the tensor itself."""
         if self._numpy is None:
             self._numpy = numpy_of(self.tensor)
         return self._numpy

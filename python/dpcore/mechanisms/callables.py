@@ -577,8 +577,9 @@ def repeat(
     not repeat such an audit, and the attribute `reproducible` of the mechanism is False.
 
     Args:
-        fn: the function, `fn(x)` or `fn(x, rng)`. A parameter `rng` after the first gets the numpy
-            Generator, or else a second parameter without default.
+        fn: the function, `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to the parameter
+            named `rng`. Without such a parameter, it is passed to the second parameter, unless this
+            parameter has a default.
         seeded: source of the randomness of `fn`. None chooses "rng" if `fn` has a parameter for the
             generator, and "own" otherwise.
 
