@@ -98,5 +98,5 @@ for bar, (model, _, report) in zip(bars, results.values(), strict=True):
     text = f" AUC {report.auc:.2f}; guaranteed epsilon: {guarantee}"
     right.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=7)
 right.axvline(results["plain"][2].ceiling, color="grey", linewidth=0.8, linestyle=":")
-right.set(xlabel="certified epsilon of one text", xlim=(0.0, 7.2))
+right.set(xlabel="certified epsilon of one text", xlim=(0.0, 8.4))
 plt.show()

@@ -96,7 +96,7 @@ right.set(
     title="Rank of the author\n(dotted: without vectors)",
 )
 right.set_ylim(0, 160)
-left.legend(frameon=False)
+left.legend(frameon=False, loc="lower left")
 for axes in (left, right):
     axes.set_xscale("log")
     axes.set_xticks(SCALES, [f"{scale:g}\n{2 / scale:.0f}" for scale in SCALES])

@@ -14,8 +14,9 @@ import dpcore
 TRIALS = 10**6
 
 # %%
-# For the published DPText, the upper limit is far below the dashed line of the claim. Some outputs
-# occur on one input only. An attacker who uses these outputs has one error probability of 0.
+# For the published DPText, the upper limit is far below the dashed line of the claim at a small
+# type I error. Some outputs occur on one input only. An attacker who uses these outputs can have a
+# type I error of 0.
 
 report_published = dpcore.audit(dpcore.published.DPText(epsilon=1.0), trials=TRIALS, rng=7)
 report_published.plot_tradeoff()
