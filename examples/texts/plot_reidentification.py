@@ -58,13 +58,13 @@ for scale in SCALES:
 floors = results[0].floors
 shares = [
     (
-        "author ranked first",
+        "author first",
         "o",
         [result.accuracy for result in results],
         max(floor.accuracy for floor in floors),
     ),
     (
-        "author in first five",
+        "author in top 5",
         "s",
         [result.ranking.top for result in results],
         max(floor.top for floor in floors),
