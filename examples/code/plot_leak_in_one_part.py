@@ -2,9 +2,10 @@
 One leaking part among many
 ===========================
 
-A survey tool returns a record of forty answers. Thirty-nine are noise; one is the user's own with
-probability 1/2 more than chance. An audit compares every part of the records, counts the event
-that tells most, and says which part it is.
+A survey tool returns a record with forty answers. Thirty-nine answers are random. One answer
+depends on the user's true answer. The audit compares every part of the records (every answer) on
+two inputs. It then chooses the event that distinguishes the inputs best, and the report names the
+part of the record in which the event occurs.
 """
 
 import matplotlib.pyplot as plt
@@ -18,34 +19,36 @@ FIELDS = [f"question_{number:02d}" for number in range(40)]
 
 
 # %%
-# Three mechanisms differ in question 35 alone: it is random, randomised as it should be for
-# epsilon 1, or kept half of the time.
+# The three mechanisms differ in the answer to question 35 only. The mechanism keeps the true answer
+# with probability 0, .364 or .5, and otherwise draws one of three answers at random. The
+# probability .364 has a privacy loss of 1. The probability .5 has a loss of ln 4 = 1.39.
 
 
-def survey(kept):
+def survey(probability):
     def draw(answer, size, rng):
         rows = ANSWERS[rng.integers(3, size=(size, 40))]
-        rows[rng.random(size) < kept, 35] = answer
+        rows[rng.random(size) < probability, 35] = answer
         return [dict(zip(FIELDS, row.tolist(), strict=True)) for row in rows]
 
     return draw
 
 
 LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-KEPT = {"random": 0.0, "randomised, loss 1": 0.364, "kept half of the time": 0.5}
+PROBABILITIES = {"random": 0.0, "kept at 36 %": 0.364, "kept at 50 %": 0.5}
 reports = {
-    name: dpcore.audit(survey(kept), ("daily", "never"), claim=1.0, trials=TRIALS, rng=1)
-    for name, kept in KEPT.items()
+    name: dpcore.audit(survey(probability), ("daily", "never"), claim=1.0, trials=TRIALS, rng=1)
+    for name, probability in PROBABILITIES.items()
 }
 
 # %%
-# The report names the part with the user's own keys, shows outputs inside the event and says how
-# much was read.
+# The row "witness" of the report names the event by a key of the record (`question_35`). The rows
+# "inside" show outputs in the event. The row "read" shows how many parts of the outputs the audit
+# compared.
 
-print(reports["kept half of the time"])
+print(reports["kept at 50 %"])
 
 # %%
-# Only the mechanism that keeps too much is refuted.
+# The audit refutes only the claim of the mechanism that keeps the true answer too often.
 
 figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
 for row, report in enumerate(reports.values()):

@@ -2,9 +2,10 @@
 Which pair: one entry, or a little in all of them?
 ==================================================
 
-A claim about an L1 distance of 1 speaks of all pairs at that distance. Their loss is the same
-under Laplace noise, yet an attack sees far more of it on the pair that differs in one entry. Here
-the noise is 10 % too small: it loses 1.11 where 1 is claimed.
+The claim is epsilon = 1 for every pair of inputs at an L1 distance of at most 1. The mechanism adds
+Laplace noise that is 10 % too small. Its true epsilon is 1.11 on every pair at distance 1. An
+attack certifies much more of this loss on a pair that differs in one entry than on a pair that
+differs a little in all entries.
 """
 
 import matplotlib.pyplot as plt
@@ -14,39 +15,40 @@ import dpcore
 
 TRIALS = 10**5
 ENTRIES = (2, 8, 32, 128)
-thin = dpcore.Laplace(scale=0.9)
+laplace = dpcore.Laplace(scale=0.9)
 
 # %%
-# The same distance once in the first entry, once spread evenly over all of them.
+# Two inputs at L1 distance 1 either differ by 1 in the first entry, or by 1/n in each of n entries.
 
 
 def certified(x_prime):
     pair = dpcore.Pair(np.zeros(len(x_prime)), x_prime)
     return dpcore.audit(
-        thin, pair, claim=1.0, neighbour=dpcore.pairs.L1(1.0), trials=TRIALS, rng=7
+        laplace, pair, claim=1.0, neighbour=dpcore.pairs.L1(1.0), trials=TRIALS, rng=7
     ).epsilon_lower
 
 
-one = [certified(np.eye(dim)[0]) for dim in ENTRIES]
-spread = [certified(np.full(dim, 1.0 / dim)) for dim in ENTRIES]
+in_first = [certified(np.eye(dim)[0]) for dim in ENTRIES]
+in_all = [certified(np.full(dim, 1.0 / dim)) for dim in ENTRIES]
 
 # %%
-# With 128 entries the spread pair says hardly anything: "not refuted" there is no sign that the
-# noise is right.
+# With 128 entries, the audit certifies very little on the pair that differs in all entries. Its
+# verdict "not refuted" on this pair is not evidence that the noise is large enough.
 
 figure, axes = plt.subplots(layout="constrained")
-axes.plot(ENTRIES, one, "o-", label="all in one entry")
-axes.plot(ENTRIES, spread, "s--", label="spread over all entries")
+axes.plot(ENTRIES, in_first, "o-", label="difference in one entry")
+axes.plot(ENTRIES, in_all, "s--", label="difference in all entries")
 axes.axhline(1.0, color="grey", linewidth=0.8)
 axes.annotate("claim", (2, 1.0), (0, -12), textcoords="offset points", color="grey")
 axes.set_xscale("log", base=2)
-axes.set(ylim=(0.0, 1.2), xlabel="entries of the inputs", ylabel="certified epsilon")
+axes.set(ylim=(0.0, 1.2), xlabel="number of entries of an input", ylabel="certified epsilon")
 axes.set_xticks(ENTRIES, ENTRIES)
 axes.legend(loc="lower left", frameon=False)
 
 # %%
-# So try the usual pairs: the audit takes the one that tells most, chosen on pilot draws.
+# Therefore try several pairs. `dpcore.pairs.patterns` returns usual pairs. The audit draws a few
+# outputs on each pair (the pilot), and then tests the pair that these outputs distinguish best.
 
-print(dpcore.audit(thin, dpcore.pairs.patterns(128, "one"), claim=1.0, trials=TRIALS, rng=7))
+print(dpcore.audit(laplace, dpcore.pairs.patterns(128, "one"), claim=1.0, trials=TRIALS, rng=7))
 
 plt.show()

@@ -2,8 +2,10 @@
 Outputs on two inputs, and the event that distinguishes them
 ============================================================
 
-An audit draws outputs on both inputs of a pair and counts an event on each side. The loss that it
-certifies is the logarithm of the ratio of two frequencies, less what chance can have added.
+An audit draws outputs of a mechanism on two inputs x and x'. It counts an event (a set of outputs)
+on each input. The estimate of epsilon is the logarithm of the ratio of the two frequencies. The
+certified epsilon is a lower confidence bound on the logarithm of the ratio of the two
+probabilities.
 """
 
 import matplotlib.pyplot as plt
@@ -17,18 +19,21 @@ report = dpcore.audit(noise, dpcore.Pair([0.0], [1.0]), claim=1.0, trials=TRIALS
 print(report)
 
 # %%
-# The same samplers fill arrays. They are for audits and experiments, not for releasing data.
+# `dpcore.sample` returns outputs in a numpy array. Its samplers are for audits and experiments. Do
+# not use them to release data.
 
 edges = np.linspace(-2.0, 3.0, 101)
 middles = (edges[1:] + edges[:-1]) / 2.0
 outputs = {x: dpcore.sample(noise, [x], TRIALS, rng=7) for x in (0.0, 1.0)}
 
 # %%
-# The event was fixed on pilot draws, and is a function: outputs -> True or False.
+# The audit chose the event on its first outputs (the pilot), which it does not count.
+# `report.event` is a function that returns True for each output in the event. The grey area is the
+# event.
 
 figure, axes = plt.subplots(layout="constrained")
-for (x, drawn), style in zip(outputs.items(), ("-", "--"), strict=True):
-    heights, _ = np.histogram(drawn, edges, density=True)
+for (x, sample), style in zip(outputs.items(), ("-", "--"), strict=True):
+    heights, _ = np.histogram(sample, edges, density=True)
     axes.stairs(heights, edges, linestyle=style, linewidth=1.4, label=f"outputs on {x:g}")
 inside = report.event(middles[:, None])
 axes.fill_between(
@@ -38,7 +43,8 @@ axes.set(xlim=(-2.0, 3.0), ylim=(0.0, 1.05), xlabel="output", ylabel="density")
 axes.legend(frameon=False)
 
 # %%
-# Its counts, by hand: the estimate certifies nothing, the bound does.
+# `report.counts` contains the number of outputs in the event on each input. `epsilon_hat` is the
+# estimate, which is not a bound. `epsilon_lower` is the certified lower bound at 95 % confidence.
 
 counts = report.counts
 print(counts, report.direction)

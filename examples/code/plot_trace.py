@@ -2,9 +2,9 @@
 Which line loses how much
 =========================
 
-A hospital releases four figures about its patients and claims epsilon = 1. An audit refutes the
-claim, but names no line. A trace runs the release a few times on two inputs with the same noise and
-computes the loss of each line.
+A hospital releases four numbers about its patients and claims epsilon = 1. An audit refutes the
+claim, but does not name the line of the code that loses too much. `dpcore.trace` runs the code a
+few times on two inputs with the same noise. It computes the privacy loss of each line.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,8 @@ pair = [52, 47, 71, 38, 64], [52, 47, 71, 38]  # with and without the patient of
 
 
 # %%
-# The release adds noise for one change by 1 to each count, and to the sum of ages up to 100.
+# The function `release` adds Laplace noise to three counts and to the sum of the ages. Each noise
+# has the scale for epsilon = 1: one patient changes a count by 1 and the sum by at most 100.
 
 
 def release(ages, rng):
@@ -31,10 +32,11 @@ report = dpcore.trace(release, pair, claim=1.0, rng=1)
 print(report)
 
 # %%
-# The number of patients and that of the old lose 1 each. The sum of ages loses .64, for the patient
-# is 64 years old. The number of the young is the same in both inputs: its line loses nothing here.
+# The line `patients` and the line `old` each have a loss of 1. The line `years` has a loss of .64,
+# because the patient is 64 years old. The line `young` has a loss of 0: both inputs have the same
+# number of young patients.
 #
-# The repaired release spends a quarter of the claim on each line.
+# In the repaired release, each line has an epsilon of at most 1/4.
 
 
 def repaired(ages, rng):
@@ -49,13 +51,15 @@ repaired_report = dpcore.trace(repaired, pair, claim=1.0, rng=1)
 print(repaired_report)
 
 # %%
-# The computed loss is not certified. The audit of the same pair certifies a part of it.
+# `trace` computes the loss but does not certify it. An audit of the same pair certifies a part of
+# this loss, with 95 % confidence.
 
 audit = dpcore.audit(dpcore.repeat(release), pair, claim=1.0, trials=TRIALS, rng=1)
 print(audit.verdict, round(audit.epsilon_lower, 2))
 
 # %%
-# Each part of a bar is the loss of one line. The parts of a bar must end before the claim.
+# Each part of a bar is the loss of one line. The claim is true for this pair if the whole bar ends
+# left of the dashed line.
 
 COLOURS = {"patients": "#0067a3", "years": "#a84300", "old": "#5a7d2a"}
 figure, axes = plt.subplots(figsize=(8.0, 2.9), layout="constrained")

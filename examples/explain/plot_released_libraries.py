@@ -2,10 +2,11 @@
 Claims of released packages
 ===========================
 
-The experiment `released-libraries` audits mechanisms of released packages with the claims of their
-authors. This script runs it for numpy and scipy, with few draws. A circle on the dashed line is a
-claim that the audit reaches exactly. A circle below the line is a claim that was not refuted, but
-that one pair and one attack cannot reach with these draws.
+The experiment `released-libraries` audits mechanisms of released packages. This script runs the
+experiment for numpy and scipy, with few draws. Each circle of the picture shows the claimed epsilon
+and the certified epsilon of one mechanism. On the dashed line, the certified epsilon equals the
+claimed epsilon. A circle below the line is a claim that was not refuted. Such a claim may still be
+false, because the audit uses one pair of inputs, one attack and few draws.
 """
 
 from dpcore.experiments.released_libraries import Config, run
@@ -15,7 +16,7 @@ result = run(Config(packages=("numpy", "scipy"), trials=TRIALS), progress=False)
 print(result.table())
 
 # %%
-# Each package is audited in a process of its own, so that a crash costs only one row. The picture
-# has one panel for each package.
+# The experiment audits each package in a separate process. The picture has one panel for each
+# package.
 
 result.plot()

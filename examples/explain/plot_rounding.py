@@ -2,9 +2,10 @@
 What the last bits show
 =======================
 
-Laplace noise of the right scale keeps its claim on paper. As doubles, an output x + s is rounded,
-and which last bits it can have depends on x (Mironov, 2012). Every textbook sampler does this; a
-report shows it in the row "rounding", which is no part of the verdict.
+With real numbers, Laplace noise of the right scale satisfies its claim. A computer rounds the
+output x + s to a floating-point number. The last bits that the rounded output can have depend on x
+(Mironov, 2012). This happens with every textbook sampler of continuous noise. The report of an
+audit shows the leak in the row "rounding", which does not change the verdict.
 """
 
 import matplotlib.pyplot as plt
@@ -18,12 +19,14 @@ report = dpcore.audit(noise, claim=1.0, trials=TRIALS, rng=7)
 print(report)
 
 # %%
-# Where do the last bits stand? For outputs in (-1/2, 1/2) the lowest set bit is counted, on x = 0
-# and on x' = 1: near 0 a double has bits that 1 + s cannot reach.
+# The picture shows where the last bit of the outputs is. A nonzero output y is an odd integer times
+# 2^e. The exponent e is the position of the last bit that is 1. The script computes e for outputs
+# in (-1/2, 1/2), on the inputs 0 and 1. Outputs on input 0 can have smaller exponents than outputs
+# on input 1, because floating-point numbers are denser near 0 than near 1.
 
 
 def lowest_bit(outputs):
-    """The exponent of the lowest set bit: y is an odd multiple of two to that power."""
+    """Return e for every output in (-1/2, 1/2) that is an odd integer times 2^e."""
     near = outputs[np.abs(outputs) < 0.5]
     fraction, exponent = np.frexp(near[near != 0.0])
     whole = (np.abs(fraction) * 2.0**53).astype(np.int64)
@@ -35,24 +38,28 @@ edges = np.arange(-66.5, -45.0)
 for x, style in ((0.0, {"alpha": 0.5}), (1.0, {"histtype": "step", "linewidth": 1.5})):
     bits = lowest_bit(dpcore.sample(noise, [x], TRIALS, rng=7)[:, 0])
     axes.hist(bits, edges, weights=np.full(len(bits), 1.0 / TRIALS), label=f"input {x:g}", **style)
-axes.set(xlabel="exponent of the lowest set bit", ylabel="share of the outputs")
+axes.set(xlabel="exponent e of the last bit that is 1", ylabel="share of all outputs")
 axes.legend(frameon=False)
 
 # %%
-# Asked for by name, the finding counts: the code as it runs loses more than it claims.
+# With `floats=True`, the leak through the last bits counts for the verdict. The audit refutes the
+# claim of the code that runs.
 
 print(dpcore.audit(noise, claim=1.0, trials=TRIALS, rng=7, floats=True))
 
 # %%
-# Outputs rounded to a coarse grid have no such bits, and the claim stands.
+# If the outputs are rounded to a coarse grid, the last bits do not depend on the input in this way.
+# The audit does not refute the claim.
 
 
-def rounded(x, size, rng):
+def round_to_grid(x, size, rng):
     return np.round((x + rng.laplace(size=(size, 1))) * 1024.0) / 1024.0
 
 
 print(
-    dpcore.audit(rounded, dpcore.Pair([0.0], [1.0]), claim=1.0, trials=TRIALS, rng=7, floats=True)
+    dpcore.audit(
+        round_to_grid, dpcore.Pair([0.0], [1.0]), claim=1.0, trials=TRIALS, rng=7, floats=True
+    )
 )
 
 plt.show()

@@ -2,9 +2,10 @@
 Survey answers in two files
 ===========================
 
-A survey tool promises plausible deniability at epsilon = 1: it keeps the true answer with some
-probability, and else draws one of three at random. It is a program that nobody may read, so it was
-run 5,000 times with the true answer "never", 5,000 times with "daily", and wrote two files.
+A survey tool claims epsilon = 1. It keeps the true answer with some probability, and otherwise
+draws one of three answers at random. The code of the tool is secret. Therefore the tool was run
+5,000 times with the true answer "never" and 5,000 times with "daily". The outputs are in two files,
+which dpcore audits.
 """
 
 import csv
@@ -22,11 +23,11 @@ folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(3)
 
 
-def write_survey(name, kept):
-    """Write what the tool answered, and beside each answer a run number and the true answer."""
+def write_survey(name, probability):
+    """Write two files with the number of each run, the true answer and the answer of the tool."""
     files = []
     for truth in ("never", "daily"):
-        keeps = rng.random(TRIALS) < kept
+        keeps = rng.random(TRIALS) < probability
         answers = np.where(keeps, truth, rng.choice(ANSWERS, TRIALS))
         files.append(folder / f"{name}-{truth}.csv")
         with files[-1].open("w", newline="") as file:
@@ -37,15 +38,17 @@ def write_survey(name, kept):
 
 
 # %%
-# A tool that keeps the truth with probability p loses ln((1 + 2p)/(1 - p)): 1.50 for p = .538,
-# and exactly the promised 1 for p = .364.
+# If the tool keeps the true answer with probability p, its true epsilon is ln((1 + 2p)/(1 - p)).
+# For the tool as built, p is .538 and the true epsilon is 1.50. For the repaired tool, p is .364
+# and the true epsilon is 1.
 
 as_built = write_survey("as-built", 0.538)
 repaired = write_survey("repaired", 0.364)
 
 # %%
-# Which column is the answer must be said. The true answer beside it differs between the files
-# whatever the tool does, and would refute any claim.
+# The user must name the column with the answers of the tool. The column with the true answers
+# differs between the two files for every tool, so that it would refute every claim. The script
+# shows two errors: without a column, and with all columns (`"*"`).
 
 for column in (None, "*"):
     try:
@@ -54,8 +57,9 @@ for column in (None, "*"):
         print(error)
 
 # %%
-# With the answers alone the claim of the tool as it was built is refuted, and that of the repaired
-# one is not. The report names the files, so that others can check that they have the same.
+# With the right column, the audit refutes the claim of the tool as built. It does not refute the
+# claim of the repaired tool. The report contains the SHA-256 hash of each file, so that other
+# people can check that they have the same files.
 
 
 def audit(files):
@@ -66,15 +70,16 @@ reports = {"as built": audit(as_built), "repaired": audit(repaired)}
 print(reports["as built"])
 
 # %%
-# How often each answer was given, and what is certified from it.
+# The left picture shows how often the tool as built gave each answer. The right picture shows the
+# certified epsilon of both tools.
 
 figure, (left, right) = plt.subplots(1, 2, layout="constrained", figsize=(7.5, 3.6))
 places = np.arange(len(ANSWERS))
 for number, file in enumerate(as_built):
     with file.open(newline="") as rows:
-        given = [row["response"] for row in csv.DictReader(rows)]
-    shares = [given.count(answer) / TRIALS for answer in ANSWERS]
-    label = f'truth "{file.stem.rpartition("-")[2]}"'
+        responses = [row["response"] for row in csv.DictReader(rows)]
+    shares = [responses.count(answer) / TRIALS for answer in ANSWERS]
+    label = f'true answer "{file.stem.rpartition("-")[2]}"'
     left.bar(places + 0.4 * number - 0.2, shares, 0.38, label=label)
 left.set_xticks(places, ANSWERS)
 left.set(title="Answers of the tool as built", ylabel="share of the runs")
@@ -85,6 +90,6 @@ right.barh(list(reports), bounds, color="C2", height=0.4, label="certified at 95
 right.plot(estimates, list(reports), "D", color="black", label="estimate")
 right.axvline(1.0, color="C3", linestyle="--", label="claim")
 right.invert_yaxis()
-right.set(title="Two files each, 5,000 rows", xlabel="epsilon", xlim=(0.0, 1.9))
+right.set(title="Audit of two files per tool", xlabel="epsilon", xlim=(0.0, 1.9))
 figure.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=3)
 plt.show()

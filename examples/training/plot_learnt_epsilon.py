@@ -1,11 +1,12 @@
 # needs: torch
 """
-An epsilon that is learnt together with the weights
-===================================================
+An epsilon that the training of a model learns
+==============================================
 
-DPText (Beigi et al., 2019) learns its epsilon: the noise is one more parameter of the training.
-Then no claim is fixed in advance, and the value that is learnt covers later texts alone. Here the
-noise is the repaired one, of the Laplace distribution.
+In DPText (Beigi et al., 2019), epsilon is a parameter that the training learns together with the
+weights. Therefore no epsilon is claimed before the training. The learnt epsilon is valid only for
+texts that the model encodes after the training. It is not valid for the training texts. This script
+uses the repaired DPText, whose noise has the Laplace distribution.
 """
 
 import matplotlib.pyplot as plt
@@ -14,12 +15,13 @@ import dpcore
 from dpcore.text import DPTextModel, generated
 
 TRIALS = 10**4
-CAPS = {"no cap": None, "cap 5.3": 5.3}
+CAPS = {"no limit": None, "limit 5.3": 5.3}
 corpus = generated("topics", 800, rng=1)
 
 # %%
-# Less noise makes every other loss smaller, so that training raises epsilon. Without a cap nothing
-# stops it.
+# A larger epsilon means less noise, and less noise makes the training losses smaller. Therefore
+# epsilon grows during the training. The script trains one model with the upper limit 5.3 for
+# epsilon (`cap`) and one model without a limit.
 
 models = {}
 for name, cap in CAPS.items():
@@ -30,13 +32,15 @@ figure, axes = plt.subplots(layout="constrained")
 for name, model in models.items():
     epsilons = [5.0, *model.trained.epsilons]
     axes.plot(range(len(epsilons)), epsilons, "o-", label=name)
-axes.set(xlabel="epochs", ylabel="learnt epsilon, for any two later texts")
+axes.set(xlabel="number of epochs", ylabel="learnt epsilon, for any two later texts")
 axes.legend(frameon=False)
 
 # %%
-# A learnt epsilon is not a claim, and an audit takes none from the model. The value can be given.
+# The audit does not use the learnt epsilon as the claim. The user can pass the learnt epsilon as
+# `claim`. The script audits the model without a limit, first without a claim, then with its learnt
+# epsilon.
 
-model = models["no cap"]
+model = models["no limit"]
 pair = model.worst_pair(corpus.test.texts)
 for claim in (None, model.learnt):
     report = dpcore.audit(model, pair, claim=claim, trials=TRIALS, rng=1, progress=False)

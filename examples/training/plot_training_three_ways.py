@@ -1,10 +1,10 @@
 """
-Three audits of a training, and what each sees
-==============================================
+Three ways to audit a training
+==============================
 
-A logistic regression is trained by noisy sums of clipped gradients. Its noise is right, half, or
-missing; one step, one run with canaries, and many runs are audited. All claims are mu of Gaussian
-differential privacy.
+A logistic regression is trained with noisy sums of clipped gradients. The noise has the claimed
+scale, half of this scale, or scale 0. The script audits one step of the training, one run with
+canaries, and many runs. All claims are values of mu of Gaussian differential privacy.
 """
 
 import warnings
@@ -24,7 +24,8 @@ CANARY = np.append(np.full(6, 9.0), 1.0)[None]
 BATCH = np.concatenate([CANARY, ROWS])
 
 # %%
-# The step: gradients of the logistic loss, clipped one by one, and noise on their sum.
+# The function `step` computes the gradient of the logistic loss for each record. It clips each
+# gradient, and adds noise to the sum of the clipped gradients.
 
 
 def make_step(sigma):
@@ -50,8 +51,9 @@ def make_training(sigma):
 
 
 # %%
-# One step claims mu = 1/sigma. `audit_step` looks at the line between the two clean sums, and at
-# coordinates and their differences, where faulty noise shows.
+# First way: the claim for one step is mu = 1/sigma. `audit_step` projects the noisy sum on the line
+# between the two sums without noise (with and without one record). It also tests coordinates of the
+# sum and their differences, because some faults of the noise are visible only in coordinates.
 
 
 def audit_step(share):
@@ -61,7 +63,8 @@ def audit_step(share):
 
 
 # %%
-# One run: 600 canaries of which each has a feature of its own.
+# Second way: one run with 600 canaries. Each canary is nonzero in a feature that no other record
+# uses.
 
 CANARIES = np.zeros((600, 607))
 CANARIES[:, 6:-1] = 3 * np.eye(600)
@@ -72,7 +75,7 @@ WIDE = np.insert(ROWS, [6] * 600, 0.0, axis=1)
 def audit_run(share):
     def fit(records):
         w = make_training(2.5 * share)(records, np.random.default_rng(7))
-        return lambda asked: np.logaddexp(0.0, -asked[:, :-1] @ w)
+        return lambda rows: np.logaddexp(0.0, -rows[:, :-1] @ w)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpcore.AssumptionWarning)
@@ -82,7 +85,7 @@ def audit_run(share):
 
 
 # %%
-# Many runs: the weights with and without one record.
+# Third way: many runs. The audit compares the weights after trainings with and without one record.
 
 
 def audit_runs(share):
@@ -94,9 +97,10 @@ def audit_runs(share):
 
 
 # %%
-# The noise that is drawn, as a share of the noise that is claimed:
+# Each audit runs for three values of the share: the standard deviation of the noise, divided by the
+# claimed standard deviation.
 
-SHARES = {"right": 1.0, "half": 0.5, "none": 0.0}
+SHARES = {"1": 1.0, "1/2": 0.5, "0": 0.0}
 WAYS = {"one step": audit_step, "one run": audit_run, "many runs": audit_runs}
 figure, panels = plt.subplots(1, 3, sharey=True, layout="constrained", figsize=(8, 3))
 for axes, (way, audit) in zip(panels, WAYS.items(), strict=True):
@@ -105,10 +109,11 @@ for axes, (way, audit) in zip(panels, WAYS.items(), strict=True):
     axes.bar(list(SHARES), [report.parameter_lower for report in reports], color=colours)
     axes.axhline(reports[0].claim.mu, color="black", linewidth=0.8)
     axes.set_title(way)
-    axes.set_xlabel("noise")
+    axes.set_xlabel("noise / claimed noise")
 panels[0].set_ylabel("mu: certified (bars), claimed (line)")
 
 # %%
-# Red bars refute the claim. One step sees half of the noise with the fewest draws.
+# A red bar means that the audit refutes the claim. All three audits refute the claim for half of
+# the noise and without noise.
 
 plt.show()
