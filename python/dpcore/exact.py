@@ -154,7 +154,8 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 
     Returns:
         The privacy loss. The result is None if the mechanism is not native, if dpcore does not know
-        the distribution of the noise, or if more than 4096 entries vote with unequal probabilities.
+        the distribution of the noise, or if more than 4096 entries vote and the probability of a
+        vote for x' is not the same for all entries.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.

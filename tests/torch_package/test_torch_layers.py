@@ -222,7 +222,7 @@ def test_a_learnt_epsilon_is_never_cast():
     before = layer.epsilon
     assert layer.half().epsilon is before
     assert layer.epsilon.grad.dtype == torch.float64
-    assert layer.share_memory().epsilon.is_thread_safe()
+    assert layer.share_memory().epsilon.is_shared()
 
 
 def test_the_scale_is_exact_in_a_file_of_tensors_alone(tmp_path):

@@ -427,7 +427,8 @@ class Fitted(Shown):
         merit: the bound that the event is expected to certify, or None if it was not estimated.
         pilot: number of pilot draws on each input.
         thresholds: thresholds of the event's score, for the trade-off curve; empty without a score.
-        lattice: the choice of the attack on low-order bits of floats, or None.
+        lattice: the event on low-order bits of floats, if the attack on these bits chose an event,
+            or None.
         notes: sentences about the outputs, for the reader of the report.
         remarks: sentences about the choice. They are also an attribute of the audit's result.
         read: number of parts of the outputs that were found and compared, or None if the attack
@@ -435,7 +436,8 @@ class Fitted(Shown):
         inside: those distinct outputs inside the event that are most frequent in the pilot.
         counts: counts of the event in that part of the pilot on which the event was chosen, or
             None.
-        constant: the sentence that all pilot outputs had the same value, or "".
+        constant: a text which states that all pilot outputs had the same value. Empty if they did
+            not.
         is_steady: True if all pilot outputs on x are equal and all pilot outputs on x' are equal.
     """
 

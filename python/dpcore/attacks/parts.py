@@ -491,7 +491,7 @@ class JointParts:
             self.columns[part] = column
 
     def read_columns(self) -> tuple[Parts, Floats]:
-        """Return at most 20 parts and their columns, shape `(size, parts)`."""
+        """Return at most 20 parts of the outputs, and the values of each part as a column."""
         columns, places = self.columns.copy(), {part.steps for part in self.columns}
         for steps, flags in self.texts.items():
             part, column = next(iter(flags.items()))

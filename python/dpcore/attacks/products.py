@@ -338,7 +338,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the grain of the score: the distance by which rounding may move its values.
 
-        It is computed for the worst case: all entries are 16 scales from their centres.
+        It is computed for the worst case, in which every centred and scaled entry is 16 or -16.
         """
         moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])

@@ -133,7 +133,7 @@ class Repeats(Merged, word="Repeats"):
     """Score of an output: the number of its entries minus the number of its distinct values.
 
     The score is the number of repeats. Entries are compared in sorted order. An entry is a repeat
-    if its difference from the previous entry is at most one of the two tolerances.
+    if its difference from the previous entry is at most the larger tolerance.
 
     Args:
         tolerance: absolute tolerance, in the units of the outputs, at least 0.

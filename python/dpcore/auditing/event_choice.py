@@ -359,13 +359,13 @@ def select_wide_event(
     Args:
         source: object that makes the draws of the mechanism.
         scores: scores of the chosen columns.
-        reading: the part of the pilot that is kept, with the scores of all columns. `scores` and
-            `reading` together must have at least one score.
+        reading: the pilot outputs that are kept in memory, and the scores that read all columns.
+            `scores` and `reading` together must have at least one score.
         goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The choice, and its score if this score reads all columns. The second entry is None if the
-        score reads the chosen columns.
+        The choice, and the score. The second entry is None if the score reads only the chosen
+        columns, and not all columns.
     """
     options: list[tuple[Choice, WholeScore | None]] = []
     if scores:

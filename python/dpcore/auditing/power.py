@@ -425,14 +425,14 @@ def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pilots:
-    """Several events that audits of one size would choose, and their counts on fresh draws.
+    """Events that several simulated audits choose, and the counts of each event on new draws.
 
     Args:
         request: the checked arguments of an audit of this size.
         chosen: the events. Each event comes with the input on which it is more frequent.
         seen: counts of each event. The input on which the event is more frequent comes first.
-        true: the true loss for which the audit is planned, or None for the loss that the mechanism
-            has.
+        true: privacy loss for which the audit is planned. None means the actual loss of the
+            mechanism.
         assumed: probabilities of an event that replaces the chosen events, or None.
         power: probability with which the audit shall refute the claim.
     """

@@ -357,9 +357,9 @@ def every_coordinate(
 
     Here p_low_g and q_high_g are Clopper-Pearson limits. Each of these 2G limits fails with
     probability at most (1 - confidence)/(2G). The draws of a group are pooled over its coordinates
-    and trials, which gives large counts. So the function can show that n coordinates with loss
-    epsilon_1 each have a total loss of n epsilon_1. This is possible even if the joint event almost
-    never happens in a draw.
+    and trials, which gives large counts. If each of n coordinates has the loss epsilon_1, the
+    function can therefore show the total loss n epsilon_1. This is possible even if the joint event
+    almost never happens in a draw.
 
     The function does not test the independence and the equal noise: the caller *declares* them.
     State this declaration with the verdict. If the declaration is false, the limit is not

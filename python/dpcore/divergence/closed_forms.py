@@ -139,7 +139,7 @@ def read_covariance(name: str, value: Any) -> Floats:
 
 
 def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
-    """Return the divergence of the two laws without their atom, one number for each order."""
+    """Return the divergence of the two laws after the removal of their atom, for each order."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     limits = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
     # A NaN is not at least 0 either.

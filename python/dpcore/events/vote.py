@@ -146,7 +146,7 @@ class Vote(event.EventRecord, word="Vote"):
 
     @property
     def ballot(self) -> event.Ballot:
-        """The vote in the form that the compiled code counts while it draws."""
+        """The vote as an object that the compiled code can count during the draws."""
         return event.Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:

@@ -275,7 +275,7 @@ class Config(SeededSettings):
 
     @property
     def size(self) -> int:
-        """Number of outputs that the audit "one step" draws with, and also without, the record."""
+        """Number of outputs of the audit "one step" with the record, and as many without it."""
         if self.quick:
             return min(self.trials, _QUICK_TRIALS)
         return self.trials * (5 if self.full else 1)

@@ -410,7 +410,8 @@ def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
     """Return a copy of an answer, which later calls of the function cannot change.
 
     Args:
-        answer: return value of a function. Objects without readable parts are not copied.
+        answer: return value of a function. Objects whose contents Python cannot read (such as
+            compiled objects) are not copied.
         memo: dictionary in which `copy.deepcopy` records the mutable objects that it copied.
 
     Raises:

@@ -520,7 +520,7 @@ def restore_sources() -> Iterator[None]:
 
 @contextmanager
 def patch_sources() -> Iterator[None]:
-    """Within a block, replace the sources of noise; several threads share the replacements."""
+    """Replace the sources of noise inside a `with` block. Several threads share them."""
     with _LOCK:
         _TRACES.append(0)
         if len(_TRACES) == 1:

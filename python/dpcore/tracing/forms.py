@@ -361,7 +361,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self.read("tolist").tolist()
 
     def astype(self, dtype: Any, **options: Any) -> Any:
-        """Return a traced array for float64; read the value for any other type."""
+        """Return a traced array for float64, and an ordinary array of the values otherwise."""
         if np.dtype(dtype) == np.float64:
             return self._renew(
                 self._value.astype(float), self._plain.astype(float), self._ids, self._weights

@@ -361,7 +361,7 @@ class TracedRun:
     # Uses.
 
     def record_use(self, op: str, number: NoisyValue, result: Any, sense: Any = None) -> Any:
-        """Record that code uses a traced number; a replay returns the result of the run on x."""
+        """Record that code uses a traced number. A replay returns the recorded result."""
         path = op if op.startswith("output") else ""
         place = Place(op, 0, "") if path else find_place()
         use = NoiseUse(place, op, number, result, sense, path)

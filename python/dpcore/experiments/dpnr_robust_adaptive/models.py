@@ -305,7 +305,7 @@ def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
 
 
 class Bench:
-    """Trainer and tester of the models on one corpus, which splits each text into words only once.
+    """Object that trains and tests the models on one corpus. It splits each text only once.
 
     Args:
         corpus: corpus with training and test texts.

@@ -237,7 +237,7 @@ class Defended(Shown, TextClassifier):
         self._train(corpus, recipe, None, rng, device, progress)
         return self
 
-    def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
+    def _make_adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
         self.values = values_of(self.attribute, part)
         codes = torch.from_numpy(codes_of(self.values, part))
         place = self.head.weight.device

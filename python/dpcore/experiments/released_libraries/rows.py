@@ -75,9 +75,9 @@ class Row(Facts):
     def verdict(self) -> str:
         """Conclusion of the audit, such as "failed", "not refuted" or "violation".
 
-        If the claim is refuted, but this is not a violation, the conclusion is the reason in
-        `reading`, such as "known misuse". The conclusion "false by source only" means that the
-        source code shows a fault, but the audit does not.
+        A refuted claim is not always a violation. In the other cases the conclusion is the text of
+        the field `reading`, such as "known misuse". The conclusion "false by source only" means
+        that the source code shows a fault, but the audit does not.
         """
         if self.failure:
             return "failed"
