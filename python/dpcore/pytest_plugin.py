@@ -244,7 +244,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
-    """Audit a mechanism; the test fails if the audit refutes the mechanism's claim.
+    """Audit a mechanism; the test fails if its claim is refuted.
 
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit. dp_audit.refutes(...) fails if
     the audit does not refute the claim. These two calls accept the keywords of dpcore.audit.
