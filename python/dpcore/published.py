@@ -1,6 +1,6 @@
 """Private systems from the literature, with the epsilon that each system claims.
 
-Use these systems for audits and experiments only, not to release data: their random numbers are not
+Use these systems for audits and experiments, not for releasing data: their random numbers are not
 cryptographic.
 
 Some of the claims are false. For each system, the attribute `claim` is the claimed epsilon, and

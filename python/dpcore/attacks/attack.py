@@ -427,8 +427,7 @@ class Fitted(Shown):
         merit: the bound that the event is expected to certify, or None if it was not estimated.
         pilot: number of pilot draws on each input.
         thresholds: thresholds of the event's score, for the trade-off curve; empty without a score.
-        lattice: the event on low-order bits of floats, if the attack on these bits chose an event,
-            or None.
+        lattice: the event on low-order bits of floats, or None if the attack on them chose none.
         notes: sentences about the outputs, for the reader of the report.
         remarks: sentences about the choice. They are also an attribute of the audit's result.
         read: number of parts of the outputs that were found and compared, or None if the attack

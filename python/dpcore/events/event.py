@@ -272,10 +272,7 @@ def move_to_host(outputs: Any) -> npt.NDArray[Any]:
 
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
-    """Convert a tensor to a numpy array.
-
-    A bfloat16 tensor becomes a float32 array whose dtype is marked as "bfloat16".
-    """
+    """Convert a tensor to a numpy array: bfloat16 to float32, marked in the dtype's metadata."""
     if _format_dtype(tensor) == "bfloat16":
         return of_format(tensor.float().numpy(force=True), "bfloat16")
     array: npt.NDArray[Any] = tensor.numpy(force=True)

@@ -35,13 +35,12 @@ def one_sided_log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
 class Exponential(native.Primitive):
     """Additive exponential noise ``x + s`` with s >= 0. It is not the exponential mechanism.
 
-    The density of s is ``exp(-s/b) / b``.
-
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s. The output is never below the input. Therefore the noise is not
-    differentially private for any epsilon: outputs between x and a larger x' are impossible on x'.
+    Every entry of x has its own s, with the density ``exp(-s/b) / b``. The output is never below
+    the input. Therefore the noise is not differentially private for any epsilon: outputs between x
+    and a larger x' are impossible on x'.
 
     The exponential mechanism chooses an answer by its utility. To audit the exponential mechanism,
     write a function `(x, size, rng)` that returns `size` answers.

@@ -573,9 +573,9 @@ def sample(
 ) -> npt.NDArray[Any]:
     """Draw outputs of a native mechanism of dpcore as a numpy array, with several threads.
 
-    Use this function for audits and experiments, not for the release of private data. The last bits
-    of floating-point outputs may reveal the input, as in every textbook sampler. The random
-    generator is not cryptographic: a person who knows the seed can remove the noise.
+    Use this function for audits and experiments, not for releasing data. The last bits of
+    floating-point outputs may reveal the input, as in every textbook sampler. The random generator
+    is not cryptographic: a person who knows the seed can remove the noise.
 
     An audit uses the same code to draw outputs. The result depends on the seed, but not on the
     number of threads or on the CPU. With the same seed, all noise distributions are computed from
